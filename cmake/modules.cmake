@@ -1,0 +1,107 @@
+# One static library a module, built by glob from src/<module>, linked as modules.txt says.
+# <module>_test holds every src/<module>/**/*_test.cpp.
+
+function(reckon_add_module name deps)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "/kernels/cuda/")
+  set_property(GLOBAL APPEND PROPERTY RECKON_MODULES ${name})
+  if(sources)
+    add_library(reckon_${name} STATIC ${sources})
+    set(scope PUBLIC)
+    target_compile_options(reckon_${name} PRIVATE ${RECKON_COMPILE_FLAGS})
+    reckon_set_isa_flags("${sources}")
+    reckon_hash_variant_sources(reckon_${name} "${sources}")
+  else()
+    add_library(reckon_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(reckon_${name} ${scope} ${PROJECT_SOURCE_DIR}/src
+                             ${PROJECT_BINARY_DIR}/generated)
+  foreach(dep IN LISTS deps)
+    target_link_libraries(reckon_${name} ${scope} reckon_${dep})
+  endforeach()
+  target_link_libraries(reckon_${name} ${scope} ${RECKON_LIBS_${name}})
+endfunction()
+
+# x_avx2.cpp gets AVX2 + FMA + F16C and nothing else does; kernels are optimised in every preset.
+function(reckon_set_isa_flags sources)
+  foreach(source IN LISTS sources)
+    if(source MATCHES "_avx2\\.cpp$")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -mavx2 -mfma -mf16c)
+    endif()
+    if(source MATCHES "/kernels/(cpu|reference)/" AND NOT RECKON_SANITIZE)
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -O3)
+    endif()
+  endforeach()
+endfunction()
+
+# A kernel variant's source hash (design: file, the project headers it includes, compiler, flags)
+# is computed at build time into generated/<path>.hash.h, which the file itself includes.
+function(reckon_hash_variant_sources target sources)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.h)
+  foreach(source IN LISTS sources)
+    file(STRINGS ${source} includes_hash REGEX "#include \".*\\.hash\\.h\"")
+    if(NOT includes_hash)
+      continue()
+    endif()
+    file(RELATIVE_PATH relative ${PROJECT_SOURCE_DIR}/src ${source})
+    string(REGEX REPLACE "\\.cpp$" ".hash.h" hash_header ${relative})
+    set(output ${PROJECT_BINARY_DIR}/generated/${hash_header})
+    get_property(flags SOURCE ${source} PROPERTY COMPILE_OPTIONS)
+    set(build_flags ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}}
+                    ${RECKON_COMPILE_FLAGS} ${flags})
+    add_custom_command(
+      OUTPUT ${output}
+      COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/cmake/source_hash.py
+              --src ${PROJECT_SOURCE_DIR}/src --file ${relative} --output ${output}
+              --compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
+              --flags "${build_flags}"
+      DEPENDS ${source} ${headers} ${PROJECT_SOURCE_DIR}/cmake/source_hash.py
+      COMMENT "Hashing ${relative}"
+      VERBATIM)
+    target_sources(${target} PRIVATE ${output})
+  endforeach()
+endfunction()
+
+# Reads "name: dep dep" lines, lowest module first.
+function(reckon_add_modules table)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${table})
+  file(STRINGS ${PROJECT_SOURCE_DIR}/${table} lines REGEX "^[a-z]+:")
+  foreach(line IN LISTS lines)
+    string(REGEX MATCH "^([a-z]+): *(.*)$" _ "${line}")
+    set(name ${CMAKE_MATCH_1})
+    string(STRIP "${CMAKE_MATCH_2}" deps)
+    string(REPLACE " " ";" deps "${deps}")
+    reckon_add_module(${name} "${deps}")
+  endforeach()
+endfunction()
+
+function(reckon_add_executable)
+  set(main ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
+  if(EXISTS ${main})
+    add_executable(reckon ${main})
+    target_compile_options(reckon PRIVATE ${RECKON_COMPILE_FLAGS})
+    target_link_libraries(reckon PRIVATE reckon_cli)
+  endif()
+endfunction()
+
+function(reckon_add_tests)
+  include(GoogleTest)
+  get_property(modules GLOBAL PROPERTY RECKON_MODULES)
+  foreach(module IN LISTS modules)
+    file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${module}/*_test.cpp)
+    if(tests)
+      add_executable(${module}_test ${tests})
+      target_compile_options(${module}_test PRIVATE ${RECKON_COMPILE_FLAGS})
+      target_compile_definitions(${module}_test PRIVATE
+        RECKON_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" RECKON_BINARY_DIR="${PROJECT_BINARY_DIR}")
+      target_link_libraries(${module}_test PRIVATE reckon_${module} GTest::gtest_main GTest::gmock)
+      if(TARGET reckon)
+        add_dependencies(${module}_test reckon)
+      endif()
+      gtest_discover_tests(${module}_test DISCOVERY_MODE PRE_TEST
+                           PROPERTIES TIMEOUT 300)
+    endif()
+  endforeach()
+endfunction()

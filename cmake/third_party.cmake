@@ -1,0 +1,21 @@
+# Third-party libraries, all from Debian packages (README.md lists them and why).
+find_package(Threads REQUIRED)
+find_package(fmt 9 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(yaml-cpp 0.7 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+find_package(GTest REQUIRED)
+find_package(benchmark QUIET)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# Which third-party targets a module links, so that a library stays in the module that uses it.
+set(RECKON_LIBS_base Threads::Threads fmt::fmt PkgConfig::XXHASH)
+set(RECKON_LIBS_formats nlohmann_json::nlohmann_json PkgConfig::PCRE2)
+set(RECKON_LIBS_kernels yaml-cpp)
+set(RECKON_LIBS_ledger nlohmann_json::nlohmann_json)
+set(RECKON_LIBS_experiment nlohmann_json::nlohmann_json yaml-cpp)
+set(RECKON_LIBS_adapters nlohmann_json::nlohmann_json)
+set(RECKON_LIBS_cli CLI11::CLI11 nlohmann_json::nlohmann_json)

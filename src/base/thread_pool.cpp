@@ -1,0 +1,145 @@
+#include "base/thread_pool.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/check.h"
+
+namespace reckon {
+namespace {
+
+// Spinning this many times before sleeping keeps back-to-back kernels of one token cheap; it is
+// about 20 microseconds, and only where there is a core for each thread.
+constexpr int kSpins = 4000;
+
+inline void cpu_relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Cores by cgroup v2 quota ("max 100000" or "200000 100000"), or 0 where there is none.
+int quota_cores() {
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  std::string quota;
+  double period = 0;
+  if (!(file >> quota >> period) || quota == "max" || period <= 0) return 0;
+  return std::max(1, static_cast<int>(std::stod(quota) / period));
+}
+
+}  // namespace
+
+struct ThreadPool::State {
+  int threads = 1;
+  std::vector<std::thread> workers;
+
+  // One loop: its generation number is published last; workers count themselves out at the end.
+  std::atomic<uint64_t> generation{0};
+  std::atomic<int> running{0};
+  std::atomic<bool> stop{false};
+  Task task = nullptr;
+  void* context = nullptr;
+  int64_t tasks = 0;
+
+  std::mutex mutex;
+  std::condition_variable wake;
+
+  void run_share(int thread) {
+    const int64_t begin = tasks * thread / threads;
+    const int64_t end = tasks * (thread + 1) / threads;
+    for (int64_t i = begin; i < end; ++i) task(context, i, thread);
+  }
+
+  void wait_for_work(uint64_t seen) {
+    for (int spin = 0; spin < kSpins; ++spin) {
+      if (generation.load(std::memory_order_acquire) != seen || stop.load()) return;
+      cpu_relax();
+    }
+    std::unique_lock lock(mutex);
+    wake.wait(lock, [&] { return generation.load(std::memory_order_acquire) != seen || stop; });
+  }
+
+  void worker(int thread) {
+    uint64_t seen = 0;
+    while (true) {
+      wait_for_work(seen);
+      if (stop) return;
+      seen = generation.load(std::memory_order_acquire);
+      run_share(thread);
+      running.fetch_sub(1, std::memory_order_release);
+    }
+  }
+};
+
+ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+  RECKON_CHECK(threads >= 0);
+  state_->threads = threads == 0 ? available_cores() : threads;
+  for (int t = 1; t < state_->threads; ++t) {
+    state_->workers.emplace_back([state = state_.get(), t] { state->worker(t); });
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stop = true;
+  }
+  state_->wake.notify_all();
+  for (std::thread& worker : state_->workers) worker.join();
+}
+
+int ThreadPool::threads() const { return state_->threads; }
+
+void ThreadPool::parallel_for(int64_t tasks, Task fn, void* context) {
+  if (tasks <= 0) return;
+  State& s = *state_;
+  if (s.threads == 1 || tasks == 1) {
+    for (int64_t i = 0; i < tasks; ++i) fn(context, i, 0);
+    return;
+  }
+  s.task = fn;
+  s.context = context;
+  s.tasks = tasks;
+  s.running.store(s.threads - 1, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(s.mutex);
+    s.generation.fetch_add(1, std::memory_order_release);
+  }
+  s.wake.notify_all();
+  s.run_share(0);
+  for (int spin = 0; s.running.load(std::memory_order_acquire) != 0; ++spin) {
+    if (spin < kSpins) {
+      cpu_relax();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+void ThreadPool::parallel_for(int64_t tasks, const std::function<void(int64_t)>& fn) {
+  parallel_for(
+      tasks,
+      [](void* context, int64_t task, int) {
+        (*static_cast<const std::function<void(int64_t)>*>(context))(task);
+      },
+      const_cast<void*>(static_cast<const void*>(&fn)));
+}
+
+int ThreadPool::available_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const int cores =
+      sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+  const int quota = quota_cores();
+  return quota > 0 ? std::min(quota, cores) : cores;
+}
+
+}  // namespace reckon
