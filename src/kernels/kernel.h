@@ -1,0 +1,130 @@
+// What a kernel variant is: a plain function of plain arguments and a context. The argument
+// structs are the contract of each op; `reference/` says the same in loops.
+//
+// Plain types only: included by files compiled for one instruction set, which must not pull inline
+// functions of the standard library into their object code.
+//
+// Rules for every variant:
+//  - its first act is stamp(context, kName, kSourceHash, args): the trace must see what ran;
+//  - it writes only `out` (and, for attention, the cache rows of its own tokens);
+//  - it takes no memory but scratch(), which the variants table declares;
+//  - each output row depends on its own inputs only, never on the thread count.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/op.h"
+
+namespace reckon::kernels {
+
+struct KernelContext;  // threads, scratch and trace of the running session
+
+// Runs task(argument, i, thread) for i in [0, tasks) on the session's threads and waits.
+void parallel_for(KernelContext& context, int64_t tasks,
+                  void (*task)(void* argument, int64_t i, int thread), void* argument);
+int thread_count(const KernelContext& context);
+// The call's scratch, 64-byte aligned, at least the bytes that the variant declared for the call;
+// undefined content, valid until the variant returns. `bytes` over the declared ones is a CHECK.
+void* scratch(KernelContext& context, uint64_t bytes);
+
+// out[r, :] = table[tokens[r], :] as float32. Tokens are in [0, n).
+struct EmbeddingArgs {
+  const void* table = nullptr;  // [n, k] of weight_type
+  DType weight_type = static_cast<DType>(0);
+  const int32_t* tokens = nullptr;
+  float* out = nullptr;  // [rows, k]
+  int64_t rows = 0, n = 0, k = 0;
+};
+
+// out[r, :] = x[r, :] / sqrt(mean(x[r, :]^2) + epsilon) * weight. In place allowed (out == x).
+// Zhang & Sennrich 2019, arXiv:1910.07467.
+struct RmsNormArgs {
+  const float* x = nullptr;       // [rows, k]
+  const float* weight = nullptr;  // [k]
+  float* out = nullptr;           // [rows, k]
+  int64_t rows = 0, k = 0;
+  float epsilon = 0;
+};
+
+// out[r, j] = sum over i of x[r, i] * weight[j, i].
+struct MatmulArgs {
+  const float* x = nullptr;      // [rows, k]
+  const void* weight = nullptr;  // [n, k] of weight_type
+  DType weight_type = static_cast<DType>(0);
+  float* out = nullptr;  // [rows, n]
+  int64_t rows = 0, n = 0, k = 0;
+  KernelParams params;
+};
+
+// Which two elements of a head are rotated together (Su et al. 2021, arXiv:2104.09864).
+enum class RopePairing : uint8_t {
+  kHalf,      // (i, i + d/2): Hugging Face checkpoints, most GGUF families
+  kAdjacent,  // (2i, 2i + 1): GGUF `llama`, whose Q and K rows are permuted
+};
+
+// Rotates the first `dims` of each head of x in place; row r stands at position first_position + r.
+// Pair i turns by position * base^(-2i / dims).
+struct RopeArgs {
+  float* x = nullptr;  // [rows, heads, head_dim]
+  int64_t rows = 0, heads = 0, head_dim = 0, dims = 0;
+  int64_t first_position = 0;
+  double base = 10000.0;
+  RopePairing pairing = RopePairing::kHalf;
+};
+
+// Causal grouped-query attention over a cache. First stores the rows' keys and values at positions
+// first_position + r, then out[r, h, :] = softmax(scale * q[r, h] . keys) . values over positions
+// 0 ... first_position + r of KV head h / (heads / kv_heads).
+struct AttentionArgs {
+  const float* q = nullptr;  // [rows, heads, head_dim]
+  const float* k = nullptr;  // [rows, kv_heads, head_dim]
+  const float* v = nullptr;  // [rows, kv_heads, head_dim]
+  float* cache_k = nullptr;  // [kv_heads, capacity, head_dim]
+  float* cache_v = nullptr;  // [kv_heads, capacity, head_dim]
+  float* out = nullptr;      // [rows, heads, head_dim]
+  int64_t rows = 0, heads = 0, kv_heads = 0, head_dim = 0, capacity = 0;
+  int64_t first_position = 0;
+  float scale = 1;
+};
+
+// out = gate * sigmoid(gate) * up, element by element. In place allowed.
+struct SwigluArgs {
+  const float* gate = nullptr;  // [rows, k]
+  const float* up = nullptr;    // [rows, k]
+  float* out = nullptr;         // [rows, k]
+  int64_t rows = 0, k = 0;
+};
+
+// out = x + y. In place allowed.
+struct AddArgs {
+  const float* x = nullptr;  // [rows, k]
+  const float* y = nullptr;  // [rows, k]
+  float* out = nullptr;      // [rows, k]
+  int64_t rows = 0, k = 0;
+};
+
+using EmbeddingFn = void (*)(const EmbeddingArgs&, KernelContext&);
+using RmsNormFn = void (*)(const RmsNormArgs&, KernelContext&);
+using MatmulFn = void (*)(const MatmulArgs&, KernelContext&);
+using RopeFn = void (*)(const RopeArgs&, KernelContext&);
+using AttentionFn = void (*)(const AttentionArgs&, KernelContext&);
+using SwigluFn = void (*)(const SwigluArgs&, KernelContext&);
+using AddFn = void (*)(const AddArgs&, KernelContext&);
+
+// Counts one run of `variant` (its compile-time name) with the shape that it was really given.
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const EmbeddingArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const RmsNormArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const MatmulArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const RopeArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const AttentionArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const SwigluArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const AddArgs& args);
+
+}  // namespace reckon::kernels

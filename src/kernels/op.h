@@ -1,0 +1,62 @@
+// The vocabulary of the plan and the trace: ops, phases, numerics classes and the shape of a call.
+//
+// Plain types only: this header is included by files compiled for one instruction set.
+#pragma once
+
+#include <cstdint>
+
+namespace reckon {
+
+enum class DType : uint8_t;
+
+namespace kernels {
+
+enum class Op : uint8_t { kEmbedding, kRmsNorm, kMatmul, kRope, kAttention, kSwiglu, kAdd };
+inline constexpr int kOpCount = 7;
+
+// What the forward pass is doing. Verify (several drafted rows in one pass) is decided like decode.
+enum class Phase : uint8_t { kPrefill, kDecode, kVerify };
+inline constexpr int kPhaseCount = 3;
+
+// What a variant promises (docs/numerics.md). Ordered from strict to loose.
+enum class NumericsClass : uint8_t { kReference, kExact, kFast };
+
+enum class Isa : uint8_t { kScalar, kAvx2, kAvx512 };
+
+// How a variant expects its weights in memory. Further layouts come with repacking kernels.
+enum class WeightLayout : uint8_t { kNone, kRows };  // kRows: the file's own rows (tensor/dtype.h)
+
+// The order in which a matmul walks its tiles: all token tiles of one weight-row tile first, or
+// bands of 8 weight-row tiles across all token tiles.
+enum class TileOrder : uint8_t { kRow, kBand8 };
+
+// What a kernel was told beyond its arguments. Always the effective values: a parameter that makes
+// no difference for a shape is set back to its default by the plan.
+struct KernelParams {
+  TileOrder tile_order = TileOrder::kRow;
+
+  friend bool operator==(const KernelParams&, const KernelParams&) = default;
+};
+
+// One call as the plan and the trace see it. Meaning of the dimensions by op:
+//   embedding  rows tokens from a table [n = vocabulary, k = width]
+//   rms_norm   rows vectors of width k (a token's heads count as vectors; n = 0)
+//   matmul     rows x k activations times a weight [n, k]
+//   rope       rows tokens of n heads of width k
+//   attention  rows tokens of n query heads of width k over groups KV heads
+//   swiglu     rows x k
+//   add        rows x k
+struct OpCall {
+  Op op = Op::kMatmul;
+  Phase phase = Phase::kPrefill;
+  DType weight_type = static_cast<DType>(0);  // f32 where an op has no weight
+  int64_t rows = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  int64_t groups = 0;
+
+  friend bool operator==(const OpCall&, const OpCall&) = default;
+};
+
+}  // namespace kernels
+}  // namespace reckon

@@ -1,0 +1,59 @@
+// The plan: a pure function from (switches, device, table, call) to the kernel that runs it.
+//
+// Everything that decides which code runs is here. A Planner memoises; it is cheap to make, not
+// thread-safe, and never looks at the machine beyond the Device that it was given.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "kernels/device.h"
+#include "kernels/switches.h"
+#include "kernels/variants.h"
+
+namespace reckon::kernels {
+
+struct Choice {
+  const Variant* variant = nullptr;
+  // The name under which the function is known: the first table row with the same function. Two
+  // rows that share one function are one kernel, whatever they are called.
+  const char* identity = "";
+  KernelParams params;  // effective
+  std::string rule;     // "numerics-class", "forced", ...
+  std::string reason;   // one line for people
+  uint64_t scratch_bytes = 0;
+  WeightLayout layout = WeightLayout::kNone;
+};
+
+class Planner {
+ public:
+  Planner(SwitchSet switches, Device device, std::span<const Variant> table);
+
+  // How many threads kernels run on: cpu.threads, or the device's cores.
+  [[nodiscard]] int threads() const;
+  [[nodiscard]] const SwitchSet& switches() const { return switches_; }
+  [[nodiscard]] const Device& device() const { return device_; }
+
+  // The kernel for a call. Errors (usage): a forced variant or instruction set that cannot run the
+  // call here, with the reason; never a silent fallback. The pointer lives as long as the Planner.
+  [[nodiscard]] Result<const Choice*> choose(const OpCall& call);
+
+ private:
+  [[nodiscard]] Result<Choice> decide(const OpCall& call) const;
+
+  struct CallLess {
+    bool operator()(const OpCall& a, const OpCall& b) const;
+  };
+  SwitchSet switches_;
+  Device device_;
+  std::span<const Variant> table_;
+  std::map<OpCall, Choice, CallLess> memo_;
+};
+
+}  // namespace reckon::kernels

@@ -1,0 +1,37 @@
+// The Recorder: an Ops that runs nothing and lists the distinct calls that a forward pass makes.
+// With it `reckon plan` and a queue's check know every kernel before a weight is touched.
+#pragma once
+
+#include <vector>
+
+#include "kernels/ops.h"
+
+namespace reckon::kernels {
+
+class Recorder final : public Ops {
+ public:
+  void set_phase(Phase phase) { phase_ = phase; }
+  // Distinct calls in the order of their first appearance, with how often each was made.
+  struct Counted {
+    OpCall call;
+    uint64_t count = 0;
+  };
+  [[nodiscard]] const std::vector<Counted>& calls() const { return calls_; }
+
+  Status embedding(const Weight& table, std::span<const int32_t> tokens, Activation out) override;
+  Status rms_norm(Activation x, const Weight& weight, float epsilon, Activation out) override;
+  Status matmul(Activation x, const Weight& weight, Activation out) override;
+  Status rope(Activation x, const Rope& rope, int64_t first_position) override;
+  Status attention(Activation q, Activation k, Activation v, const KvCache& cache,
+                   int64_t first_position, float scale, Activation out) override;
+  Status swiglu(Activation gate, Activation up, Activation out) override;
+  Status add(Activation x, Activation y, Activation out) override;
+
+ private:
+  Status record(const OpCall& call);
+
+  Phase phase_ = Phase::kPrefill;
+  std::vector<Counted> calls_;
+};
+
+}  // namespace reckon::kernels

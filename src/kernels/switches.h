@@ -1,0 +1,56 @@
+// Switches: the named, typed settings that decide which code runs. One registry lists them all.
+//
+// A SwitchSet is a value (copied freely, compared by value); setting is the only thing that can
+// fail, with a usage error that names the key, the value, what is allowed and the nearest known
+// word. Not thread-safe to modify.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "kernels/op.h"
+
+namespace reckon::kernels {
+
+enum class SwitchKind : uint8_t { kChoice, kInteger };
+
+struct SwitchInfo {
+  std::string key;
+  SwitchKind kind = SwitchKind::kChoice;
+  std::vector<std::string> values;   // allowed words, the default first; "auto" or "all" included
+  int64_t minimum = 0, maximum = 0;  // integers: allowed range (beside any words in `values`)
+  std::string default_value;
+  std::vector<Op> reach_ops;        // what it can change; empty: every op
+  std::vector<Phase> reach_phases;  // empty: every phase
+  std::string help;                 // one line
+};
+
+// prefill.chunk, numerics, prefill.numerics, prefill.tile_order, cpu.isa, cpu.threads, and
+// kernel.<op> for each op (values: auto and the variants of the table).
+[[nodiscard]] std::span<const SwitchInfo> switch_registry();
+[[nodiscard]] const SwitchInfo* find_switch(std::string_view key);
+
+class SwitchSet {
+ public:
+  SwitchSet() = default;  // every switch at its default
+
+  [[nodiscard]] Status set(std::string_view key, std::string_view value);
+  [[nodiscard]] Status set_assignment(std::string_view key_equals_value);  // "key=value"
+
+  [[nodiscard]] std::string get(std::string_view key) const;  // key must be known: CHECK
+  [[nodiscard]] int64_t integer(std::string_view key) const;  // a word value gives 0
+  // Every switch that differs from its default, sorted by key; what an entry records.
+  [[nodiscard]] const std::map<std::string, std::string>& changed() const { return changed_; }
+
+  friend bool operator==(const SwitchSet&, const SwitchSet&) = default;
+
+ private:
+  std::map<std::string, std::string> changed_;
+};
+
+}  // namespace reckon::kernels

@@ -1,0 +1,70 @@
+// The dispatch trace: which variants ran, on which shapes, how often. Rows are stamped inside the
+// variants (kernel.h), so that what was observed can contradict what was predicted.
+//
+// A Trace belongs to one session and is stamped from its thread only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/op.h"
+#include "kernels/plan.h"
+
+namespace reckon::kernels {
+
+// One row in text form: what reports, fingerprints and comparisons use. Ordered by its fields.
+struct DispatchRow {
+  std::string phase;    // "decode"
+  std::string op;       // "matmul"
+  std::string shape;    // "1x1536x576 q4_1"
+  std::string variant;  // "exact_avx2"
+  std::string params;   // "tile_order=band8" or ""
+  std::string source_hash;
+
+  friend auto operator<=>(const DispatchRow&, const DispatchRow&) = default;
+};
+
+struct TraceCount {
+  DispatchRow row;
+  uint64_t count = 0;
+};
+
+class Trace {
+ public:
+  void set_phase(Phase phase) { phase_ = phase; }
+  [[nodiscard]] Phase phase() const { return phase_; }
+  void set_enabled(bool enabled) { enabled_ = enabled; }
+  void reset();
+
+  // Called by stamp(): `call.phase` is ignored, the trace's own phase counts. Both texts must
+  // live as long as the process.
+  void stamp(const char* variant, const char* source_hash, const OpCall& call,
+             const KernelParams& params);
+
+  [[nodiscard]] std::vector<TraceCount> rows() const;  // sorted by row
+
+ private:
+  struct Key {
+    OpCall call;
+    const char* variant;
+    const char* source_hash;
+    TileOrder tile_order;
+  };
+  struct KeyLess {
+    bool operator()(const Key& a, const Key& b) const;
+  };
+  Phase phase_ = Phase::kPrefill;
+  bool enabled_ = true;
+  std::map<Key, uint64_t, KeyLess> counts_;
+};
+
+// The row that the plan predicts for a call.
+[[nodiscard]] DispatchRow predicted_row(const OpCall& call, const Choice& choice);
+
+// A hash of the sorted, distinct rows, without counts: 16 hexadecimal digits.
+[[nodiscard]] std::string fingerprint(std::span<const DispatchRow> rows);
+
+}  // namespace reckon::kernels

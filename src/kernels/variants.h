@@ -1,0 +1,51 @@
+// The table of kernel variants: everything the plan may choose from.
+//
+// One explicit row a variant in reference/variants.cpp and cpu/variants.cpp; no self-registration.
+// Rows are immutable and live for the process's life.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "kernels/op.h"
+
+namespace reckon::kernels {
+
+using KernelFn =
+    std::variant<EmbeddingFn, RmsNormFn, MatmulFn, RopeFn, AttentionFn, SwigluFn, AddFn>;
+
+struct Variant {
+  Op op = Op::kMatmul;
+  const char* name = "";  // unique within its op; what the function stamps
+  NumericsClass numerics = NumericsClass::kReference;
+  Isa isa = Isa::kScalar;
+  WeightLayout layout = WeightLayout::kNone;
+  // "" where the variant can run the call, else why not (one line, no subject).
+  std::string (*supports)(const OpCall& call) = nullptr;
+  // Scratch for one call with these parameters on this many threads.
+  uint64_t (*scratch_bytes)(const OpCall& call, const KernelParams& params, int threads) = nullptr;
+  // The parameters that make a difference for this call: what remains of `wanted` (for example
+  // band8 with a single band becomes row). Null: none of them do.
+  KernelParams (*effective)(const OpCall& call, const KernelParams& wanted) = nullptr;
+  KernelFn function;
+  const char* source_hash = "";          // of the variant's source file, made at build time
+  const char* ledger_id = "unmeasured";  // the entry that made or kept it the default
+};
+
+// Every variant of this build, reference rows first, then by instruction set ascending.
+[[nodiscard]] std::span<const Variant> all_variants();
+[[nodiscard]] std::vector<std::string> variant_names(Op op);
+
+[[nodiscard]] std::string_view op_name(Op op);  // "matmul"
+[[nodiscard]] std::string_view phase_name(Phase phase);
+[[nodiscard]] std::string_view numerics_name(NumericsClass numerics);
+[[nodiscard]] std::string_view isa_name(Isa isa);
+[[nodiscard]] std::string_view layout_name(WeightLayout layout);
+[[nodiscard]] std::string params_text(const KernelParams& params);  // "tile_order=band8" or ""
+[[nodiscard]] std::string shape_text(const OpCall& call);           // "512x1536x576 q4_1"
+
+}  // namespace reckon::kernels
