@@ -1,0 +1,77 @@
+// A Session: one sequence of tokens on one loaded model, with its KV cache, buffers, threads,
+// switches and trace.
+//
+// Used from one thread at a time; kernels run on the session's own pool. Results of exact kernels
+// do not depend on chunks or the thread count.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "engine/loaded_model.h"
+#include "engine/memory_plan.h"
+#include "kernels/dispatch.h"
+#include "kernels/trace.h"
+#include "tensor/arena.h"
+
+namespace reckon::engine {
+
+struct SessionOptions {
+  kernels::SwitchSet switches;
+  SessionShape shape;
+  std::optional<std::string> memory_limit;  // as typed: "8GiB", "75%"
+};
+
+class Session {
+ public:
+  // Plans, checks the budget (refused where it does not fit), then allocates.
+  [[nodiscard]] static Result<std::unique_ptr<Session>> create(const LoadedModel& model,
+                                                               const SessionOptions& options);
+
+  // Appends tokens in chunks; returns the logits of the last token [vocabulary], or, in a session
+  // made for kAll, calls `each_chunk` with the logits of every row of each chunk. Views are valid
+  // until the next call. Errors: no tokens, a token outside the vocabulary, no room left.
+  [[nodiscard]] Result<std::span<const float>> prefill(std::span<const int32_t> tokens);
+  using ChunkLogits = std::function<void(int64_t first_position, Activation logits)>;
+  [[nodiscard]] Status prefill_all(std::span<const int32_t> tokens, const ChunkLogits& each_chunk);
+  // One token; the logits after it.
+  [[nodiscard]] Result<std::span<const float>> decode(int32_t token);
+
+  [[nodiscard]] int64_t position() const { return position_; }
+  [[nodiscard]] int64_t capacity() const;
+  // Forgets everything from `position` on (position <= position()).
+  [[nodiscard]] Status truncate(int64_t position);
+
+  [[nodiscard]] kernels::Trace& trace() { return trace_; }
+  [[nodiscard]] const ArenaSet& arenas() const { return arenas_; }
+  [[nodiscard]] const SessionPlan& plan() const { return plan_; }
+  [[nodiscard]] const kernels::Planner& planner() const { return *planner_; }
+  // Observer for the residual stream of every following pass (models/model.h); empty: none.
+  void observe(std::function<void(int64_t layer, Activation hidden)> observer);
+
+ private:
+  Session(const LoadedModel& model, const SessionOptions& options);
+  [[nodiscard]] Status allocate();
+  [[nodiscard]] Result<Activation> run(kernels::Phase phase, std::span<const int32_t> tokens);
+
+  const LoadedModel& model_;
+  SessionOptions options_;
+  std::unique_ptr<kernels::Planner> planner_;
+  SessionPlan plan_;
+  ArenaSet arenas_;
+  std::unique_ptr<ThreadPool> threads_;
+  kernels::Trace trace_;
+  std::unique_ptr<kernels::Dispatcher> dispatcher_;
+  std::vector<Activation> state_;
+  std::vector<Activation> activations_;
+  std::function<void(int64_t, Activation)> observer_;
+  int64_t position_ = 0;
+};
+
+}  // namespace reckon::engine

@@ -1,0 +1,77 @@
+// A model: immutable weights and the forward pass of one family, written as calls on kernels::Ops.
+//
+// A Model is shared by sessions and thread-safe to read. It owns no buffers: it declares what
+// state (per sequence) and activations (per pass) it needs, the engine plans and allocates them,
+// and the forward pass finds them by index. So the bytes of the plan are the bytes of the run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "formats/checkpoint.h"
+#include "kernels/ops.h"
+#include "tensor/arena.h"
+
+namespace reckon::models {
+
+struct ModelInfo {
+  std::string family;      // "llama"
+  std::string name;        // for people, may be empty
+  int64_t vocabulary = 0;  // rows of the head
+  int64_t hidden = 0;
+  int64_t layers = 0;
+  int64_t context_limit = 0;  // positions that the checkpoint was made for
+};
+
+// One float32 buffer that a model asks for: rows * columns values.
+struct BufferSpec {
+  MemoryTag tag = MemoryTag::kActivations;  // or kState
+  std::string name;                         // "kv cache", "mlp gate"
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+// Buffers in the order of their specs; data may be null in a dry run.
+using Buffers = std::span<const Activation>;
+
+enum class LogitRows : uint8_t { kLast, kAll };
+
+// One forward pass: tokens at positions first_position, first_position + 1, ...
+struct Pass {
+  std::span<const int32_t> tokens;
+  int64_t first_position = 0;
+  LogitRows logit_rows = LogitRows::kLast;
+  // If set: called with the residual stream after the embedding (0) and after each layer (1, ...),
+  // the last one after the final norm (all rows where logit_rows is kAll). [rows, hidden].
+  std::function<void(int64_t layer, Activation hidden)> observe;
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  [[nodiscard]] virtual const ModelInfo& info() const = 0;
+  // Per-sequence state for `capacity` positions.
+  [[nodiscard]] virtual std::vector<BufferSpec> state_specs(int64_t capacity) const = 0;
+  // Activations for passes of up to `rows` tokens whose logits are wanted for `logit_rows` rows;
+  // the last one is the logits, [logit_rows, vocabulary].
+  [[nodiscard]] virtual std::vector<BufferSpec> activation_specs(int64_t rows,
+                                                                 int64_t logit_rows) const = 0;
+  // Runs the pass; logits land in the last activation buffer, one row for kLast, else one a token.
+  // state and activations follow the specs (made for at least this pass's sizes).
+  [[nodiscard]] virtual Status forward(kernels::Ops& ops, const Pass& pass, Buffers state,
+                                       Buffers activations) const = 0;
+};
+
+// Builds the model of a checkpoint (families.cpp lists the families). The checkpoint must outlive
+// it: weights are read in place. Every tensor's presence, type and shape is verified here; errors
+// name the file, the tensor or key and what was expected.
+[[nodiscard]] Result<std::unique_ptr<Model>> build_model(const formats::Checkpoint& checkpoint);
+[[nodiscard]] std::vector<std::string> family_names();
+
+}  // namespace reckon::models
