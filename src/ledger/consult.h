@@ -1,0 +1,63 @@
+// Does the ledger already know? Asked before anything is measured. Pure and thread-safe.
+//
+// Only an entry of exactly the same scope can block. Fewer false blocks matter more than fewer
+// repeats, so whatever is not known to be the same is reported and allowed.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ledger/fold.h"
+#include "ledger/predicate.h"
+#include "ledger/scope.h"
+
+namespace reckon::ledger {
+
+struct Query {
+  Scope scope;
+  std::optional<double> claim;  // a share; unset asks about any gain at all
+  // Source hash of every variant and rule in reach, now; unset where the caller cannot know, and
+  // then nothing counts as stale.
+  std::optional<std::map<std::string, std::string>> sources;
+  Facts facts;  // beside those that the scope states (facts_of)
+};
+
+struct Finding {
+  std::string entry;
+  std::optional<Verdict> verdict;  // unset: none was reached yet
+  std::string text;                // one line for people
+};
+
+struct NearFinding : Finding {
+  std::vector<ScopeDifference> differences;  // a: the entry, b: the query
+};
+
+struct StaleFinding : Finding {
+  std::vector<std::string> changed;  // variants and rules whose source hash changed
+};
+
+struct OfferFinding : Finding {
+  std::string predicate;  // the one that holds now and did not when it was measured
+};
+
+struct Consultation {
+  // Set: do not measure. The text has the number, the date and how to override.
+  std::optional<Finding> block;
+  // The latest entry that new rounds join: INCONCLUSIVE or without a verdict, not overturned, not
+  // stale, not imported.
+  std::optional<Finding> join;
+  std::vector<Finding> allowed;     // same scope, not blocking, and why
+  std::vector<StaleFinding> stale;  // same scope, other sources
+  std::vector<OfferFinding> offers;
+  std::vector<NearFinding> near;  // same switch key, other scope; fewest differences first
+};
+
+[[nodiscard]] Consultation consult(std::span<const Entry> entries, const Query& query);
+
+// "LOST -3.9% (949.4 / 951.9 -> 914.6 / 914.7 tok/s) on 2026-09-14": one line about an entry.
+[[nodiscard]] std::string summarize(const Entry& entry);
+
+}  // namespace reckon::ledger

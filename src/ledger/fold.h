@@ -1,0 +1,75 @@
+// The current state of every entry: a fold over events. Nothing is edited, so a fold of the same
+// events gives the same state, in whichever order several writers' files were read (Store::read
+// orders them). Pure and thread-safe.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ledger/event.h"
+#include "ledger/record.h"
+
+namespace reckon::ledger {
+
+enum class EntryStatus {
+  kOpen,        // stands as it is (with or without a verdict yet)
+  kOverturned,  // the result was wrong; only `reopened` leaves this state
+  kReopened,    // worth measuring again; the next verdict makes it kOpen
+  kSuperseded,  // another entry answers better; the verdict itself still stands
+};
+[[nodiscard]] std::string_view entry_status_name(EntryStatus status);
+
+struct Note {
+  std::string time;
+  std::string writer;
+  std::string text;
+};
+
+struct Entry {
+  std::string id;
+  std::string created;  // times as Event::time
+  std::string updated;
+  std::string writer;  // of the first event
+
+  IdeaBody idea;
+  bool imported = false;  // reported elsewhere, never "measured here"; blocks nothing
+  std::string import_source;
+  nlohmann::json figures;  // of an imported entry
+
+  std::vector<MeasuredBody> rounds;  // each round id once, in the order measured
+  // The latest verdict, with mechanism, conditions and lever brought up to date by notes.
+  std::optional<VerdictBody> verdict;
+  std::string verdict_time;
+
+  EntryStatus status = EntryStatus::kOpen;
+  std::string status_reason;
+  std::string superseded_by;
+  std::vector<Note> notes;
+
+  // Why the entry is not finished: no verdict, no mechanism, measured from a dirty tree. Empty
+  // for a finished entry and for a kFloor entry with rounds.
+  [[nodiscard]] std::vector<std::string> unfinished_because() const;
+};
+
+struct Ledger {
+  std::vector<Entry> entries;         // oldest first
+  std::vector<std::string> warnings;  // events that could not be used, and why
+
+  // nullptr where there is none.
+  [[nodiscard]] const Entry* find(std::string_view id) const;
+  // By id or unique prefix (resolve_id).
+  [[nodiscard]] Result<const Entry*> resolve(std::string_view prefix) const;
+};
+
+// Never fails: an event that cannot be used (unknown entry, broken body, a round id that another
+// entry or a different content already took) is left out with a warning.
+[[nodiscard]] Ledger fold(std::span<const Event> events);
+
+// Round medians (log units) of every kFloor round on this device, metric and workload class: what
+// the noise band is learnt from. Imported rounds do not count.
+[[nodiscard]] std::vector<double> floor_round_medians(const Ledger& ledger, const Scope& scope);
+
+}  // namespace reckon::ledger

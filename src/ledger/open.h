@@ -1,0 +1,25 @@
+// The table of stores, and opening one by its location.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "ledger/store.h"
+
+namespace reckon::ledger {
+
+struct StoreKind {
+  std::string_view name;
+  bool (*accepts)(std::string_view location);
+  Result<std::unique_ptr<Store>> (*open)(std::string_view location);
+};
+
+[[nodiscard]] std::span<const StoreKind> store_kinds();
+
+// A folder (created by the first append). Usage errors: an empty location, a URL whose kind this
+// version does not have, a path that is a file.
+[[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view location);
+
+}  // namespace reckon::ledger
