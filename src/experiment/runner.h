@@ -1,0 +1,111 @@
+// Runner: what an experiment asks of an engine. `experiment` owns this interface and knows no
+// engine; adapters implement it (Reckon's own engine, foreign programs later).
+//
+// A Runner is used from one thread. predict() runs nothing and touches no weight; measure() runs
+// one arm once from a clean state. Errors: kUsage for what the queue got wrong (unknown switch,
+// missing model), kFailed for what broke.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace reckon::experiment {
+
+using SwitchValues = std::map<std::string, std::string>;
+
+// What is run: the same for both arms.
+struct Workload {
+  std::string model;            // as `-m` takes it
+  std::string phase;            // "prefill" or "decode": where the metric is read
+  std::string prompt;           // text; repeated or cut to prompt_tokens where that is set
+  int64_t prompt_tokens = 0;    // 0: as long as the text is
+  int64_t generate_tokens = 0;  // greedy tokens after the prompt; compared between the arms
+  int64_t context = 0;          // positions; 0: just enough for the workload
+  std::string metric;  // "decode_tok_per_s", "prefill_tok_per_s", "ms_per_token", "peak_bytes"
+};
+
+// One arm: its switches on top of the experiment's common ones, and its memory limit in bytes.
+struct Arm {
+  std::string name;  // "base", "arm" (or the arm's value where there are several)
+  SwitchValues switches;
+  std::optional<uint64_t> memory_limit_bytes;
+};
+
+// A dispatch row as text; identity of what ran. Ordered by its fields.
+struct DispatchRow {
+  std::string phase, op, shape, variant, params, source_hash;
+  friend auto operator<=>(const DispatchRow&, const DispatchRow&) = default;
+};
+
+struct PredictedRow {
+  DispatchRow row;
+  std::string reason;  // why the plan chose it, one line
+  bool certain = true;
+};
+
+struct MemoryTermText {
+  std::string tag, name;
+  uint64_t bytes = 0;
+};
+
+struct Prediction {
+  std::vector<PredictedRow> rows;
+  uint64_t planned_bytes = 0;
+  uint64_t budget_bytes = 0;
+  std::string budget_source;
+  bool fits = true;
+  std::string refusal;                // why it does not fit: terms and remedy, one line
+  std::vector<MemoryTermText> terms;  // largest first
+  std::string weight_layout;
+};
+
+// What the experiment runs on, for scope keys (all of it structured, all of it text).
+struct Subject {
+  std::map<std::string, std::string> device;  // matched on: vendor, isa features, cores, memory
+  std::string device_name;                    // shown only
+  std::string backend;
+  std::string model_family, model_shape_hash, model_hash, weight_format;
+  int64_t chunk = 0;          // effective prefill chunk of the base arm
+  int64_t threads = 0;        // of the base arm
+  int64_t prompt_tokens = 0;  // after cutting
+  std::string prompt_hash;
+};
+
+struct Measurement {
+  std::map<std::string, double> metrics;  // every metric that the runner can give
+  std::vector<int32_t> tokens;            // generated, in order
+  std::vector<float> margins;             // top-2 logit margin of each generated token
+  std::vector<DispatchRow> observed;      // distinct rows, sorted
+  uint64_t peak_bytes = 0;
+};
+
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  [[nodiscard]] virtual Result<Subject> describe(const Workload& workload, const Arm& base) = 0;
+  [[nodiscard]] virtual Result<Prediction> predict(const Workload& workload, const Arm& arm) = 0;
+  [[nodiscard]] virtual Result<Measurement> measure(const Workload& workload, const Arm& arm) = 0;
+  // Environment record: driver, kernel, compiler, commit, dirty flag, clocks, load, temperature.
+  [[nodiscard]] virtual nlohmann::json environment() = 0;
+  // Metrics known to this runner, and whether higher is better.
+  struct MetricInfo {
+    std::string name;
+    std::string unit;
+    bool higher_is_better = true;
+    std::string phase;  // the phase that it is read in, "" for any
+  };
+  [[nodiscard]] virtual std::vector<MetricInfo> metrics() const = 0;
+  // An error with a suggestion where the key or the value is unknown.
+  [[nodiscard]] virtual Status check_switch(const std::string& key, const std::string& value) = 0;
+  // The value that a switch has when nobody sets it.
+  [[nodiscard]] virtual std::string default_value(const std::string& key) = 0;
+};
+
+}  // namespace reckon::experiment
