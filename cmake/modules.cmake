@@ -105,3 +105,19 @@ function(reckon_add_tests)
     endif()
   endforeach()
 endfunction()
+
+# base/build_info.cpp knows the commit: a header that is refreshed on every build, rewritten only
+# when it changed.
+function(reckon_add_build_info)
+  set(header ${PROJECT_BINARY_DIR}/generated/base/build_info_generated.h)
+  add_custom_target(reckon_build_info
+    COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/cmake/build_info.py
+            --root ${PROJECT_SOURCE_DIR} --output ${header}
+    BYPRODUCTS ${header}
+    COMMENT "Reading the commit"
+    VERBATIM)
+  add_dependencies(reckon_base reckon_build_info)
+  set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/build_info.cpp
+    APPEND PROPERTY COMPILE_DEFINITIONS RECKON_VERSION="${PROJECT_VERSION}"
+    RECKON_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+endfunction()

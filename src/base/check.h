@@ -6,7 +6,7 @@ namespace reckon::internal {
 [[noreturn]] void check_failed(const char* file, int line, const char* condition);
 }  // namespace reckon::internal
 
-#define RECKON_CHECK(condition)                                                       \
-  (static_cast<bool>(condition)                                                       \
-       ? static_cast<void>(0)                                                         \
+#define RECKON_CHECK(condition) \
+  (static_cast<bool>(condition) \
+       ? static_cast<void>(0)   \
        : ::reckon::internal::check_failed(__FILE__, __LINE__, #condition))

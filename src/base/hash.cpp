@@ -13,7 +13,9 @@ struct Hasher::State {
   XXH3_state_t* xxh;
 };
 
-uint64_t hash64(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+uint64_t hash64(std::string_view bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
 
 Hasher::Hasher() : state_(new State{XXH3_createState()}) {
   RECKON_CHECK(state_->xxh != nullptr);
@@ -71,6 +73,8 @@ std::string Hasher::base32(size_t characters) const {
   return text;
 }
 
-std::string hash_hex(std::string_view bytes) { return Hasher().add(bytes).hex(); }
+std::string hash_hex(std::string_view bytes) {
+  return Hasher().add(bytes).hex();
+}
 
 }  // namespace reckon

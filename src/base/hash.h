@@ -23,7 +23,7 @@ class Hasher {
   Hasher& add(std::string_view bytes);
   // Adds text followed by a separator, so that ("ab","c") and ("a","bc") differ.
   Hasher& add_field(std::string_view text);
-  [[nodiscard]] std::string hex() const;                     // 32 hexadecimal digits
+  [[nodiscard]] std::string hex() const;                      // 32 hexadecimal digits
   [[nodiscard]] std::string base32(size_t characters) const;  // at most 25, a-z and 2-7
 
  private:

@@ -44,10 +44,10 @@ class [[nodiscard]] Result {
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
   // Converts from what T is made of, so that `return nullptr`-like shortcuts keep working.
   template <typename U>
-    requires(std::is_constructible_v<T, U &&> && !std::is_same_v<std::remove_cvref_t<U>, Error> &&
-             !std::is_same_v<std::remove_cvref_t<U>, Result> &&
-             !std::is_same_v<std::remove_cvref_t<U>, T>)
-  Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}
+  requires(std::is_constructible_v<T, U&&> && !std::is_same_v<std::remove_cvref_t<U>, Error> &&
+           !std::is_same_v<std::remove_cvref_t<U>, Result> &&
+           !std::is_same_v<std::remove_cvref_t<U>, T>) Result(U&& value)
+      : state_(std::in_place_index<0>, std::forward<U>(value)) {}
 
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -104,17 +104,16 @@ using Status = Result<void>;
 #define RECKON_CONCAT(a, b) RECKON_CONCAT_INNER(a, b)
 
 // TRY(expr): returns the error of a Status (or any Result whose value is not wanted).
-#define TRY(expr)                                                     \
-  do {                                                                \
-    if (auto try_result = (expr); !try_result.ok()) {                 \
-      return ::reckon::Error(std::move(try_result).error());          \
-    }                                                                 \
+#define TRY(expr)                                            \
+  do {                                                       \
+    if (auto try_result = (expr); !try_result.ok()) {        \
+      return ::reckon::Error(std::move(try_result).error()); \
+    }                                                        \
   } while (false)
 
 // TRY_ASSIGN(auto x, expr): declares or assigns x, or returns the error.
-#define TRY_ASSIGN(lhs, expr) \
-  TRY_ASSIGN_INNER(RECKON_CONCAT(try_result_, __LINE__), lhs, expr)
-#define TRY_ASSIGN_INNER(tmp, lhs, expr)                  \
-  auto tmp = (expr);                                      \
-  if (!tmp.ok()) return ::reckon::Error(tmp.error());     \
+#define TRY_ASSIGN(lhs, expr) TRY_ASSIGN_INNER(RECKON_CONCAT(try_result_, __LINE__), lhs, expr)
+#define TRY_ASSIGN_INNER(tmp, lhs, expr)              \
+  auto tmp = (expr);                                  \
+  if (!tmp.ok()) return ::reckon::Error(tmp.error()); \
   lhs = std::move(tmp).value()

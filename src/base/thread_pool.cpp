@@ -96,7 +96,9 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : state_->workers) worker.join();
 }
 
-int ThreadPool::threads() const { return state_->threads; }
+int ThreadPool::threads() const {
+  return state_->threads;
+}
 
 void ThreadPool::parallel_for(int64_t tasks, Task fn, void* context) {
   if (tasks <= 0) return;
@@ -136,8 +138,7 @@ void ThreadPool::parallel_for(int64_t tasks, const std::function<void(int64_t)>&
 int ThreadPool::available_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  const int cores =
-      sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+  const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
   const int quota = quota_cores();
   return quota > 0 ? std::min(quota, cores) : cores;
 }
