@@ -1,0 +1,118 @@
+#include "measure/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "measure/student_t.h"
+
+namespace reckon::measure {
+namespace {
+
+constexpr double kCallLevel = 0.9975;      // two-sided 99.5 %
+constexpr double kIntervalLevel = 0.95;    // two-sided 90 %
+constexpr double kPowerQuantile = 0.86;    // of 80 % power (design 05-experiments)
+constexpr size_t kRoundsWithScatter = 4;   // from here the rounds' own scatter may speak
+constexpr double kMostRounds = 1'000'000;  // a design beyond this is not a design
+
+Band band_of(double standard_error, const Noise& noise) {
+  const double degrees = noise.rounds - 1;
+  const double call_t = student_t_quantile(kCallLevel, degrees);
+  return Band{standard_error, call_t * standard_error,
+              student_t_quantile(kIntervalLevel, degrees) * standard_error,
+              (call_t + kPowerQuantile) * standard_error};
+}
+
+bool all_same_sign(std::span<const double> values) {
+  const auto all = [&](auto predicate) {
+    return std::all_of(values.begin(), values.end(), predicate);
+  };
+  return all([](double v) { return v > 0; }) || all([](double v) { return v < 0; });
+}
+
+Status check_claim(double claim) {
+  if (std::isfinite(claim) && claim > 0) return {};
+  return usage_error(fmt::format("claim {}: expected a gain above zero, such as +2%", claim));
+}
+
+Status check_noise(const Noise& noise) {
+  if (noise.rounds >= 0 && std::isfinite(noise.standard_deviation) &&
+      noise.standard_deviation >= 0) {
+    return {};
+  }
+  return failed(fmt::format("noise of {} over {} rounds is not a standard deviation",
+                            noise.standard_deviation, noise.rounds));
+}
+
+Call call_of(const Evidence& evidence, const Decision& decision) {
+  if (decision.missing_noise_rounds > 0) return Call::kInconclusive;
+  const Band& band = *decision.band;
+  const double distance = std::fabs(decision.mean_log);
+  // distance / SE > t, written so that a noise of zero needs no division.
+  if (distance > band.noise_band && decision.same_sign) {
+    return decision.mean_log > 0 ? Call::kWon : Call::kLost;
+  }
+  if (evidence.claim && evidence.different_dispatch &&
+      distance + band.interval90 < std::log1p(*evidence.claim)) {
+    return Call::kNeutral;
+  }
+  return Call::kInconclusive;
+}
+
+}  // namespace
+
+Result<Decision> decide(const Evidence& evidence) {
+  const std::span<const double> medians = evidence.round_medians;
+  if (medians.empty()) return failed("a verdict needs at least one round");
+  for (size_t i = 0; i < medians.size(); ++i) {
+    if (!std::isfinite(medians[i])) {
+      return failed(fmt::format("round {}: its median {} is not finite", i + 1, medians[i]));
+    }
+  }
+  if (evidence.claim) TRY(check_claim(*evidence.claim));
+  TRY(check_noise(evidence.noise));
+
+  const double rounds = static_cast<double>(medians.size());
+  Decision decision;
+  decision.mean_log = std::accumulate(medians.begin(), medians.end(), 0.0) / rounds;
+  decision.effect = std::expm1(decision.mean_log);
+  decision.same_sign = all_same_sign(medians);
+  decision.missing_noise_rounds = evidence.noise.missing_rounds();
+  if (evidence.noise.rounds >= 2) {
+    double deviation = evidence.noise.standard_deviation;
+    if (medians.size() >= kRoundsWithScatter) {
+      const Result<double> scatter = standard_deviation(medians);
+      if (!scatter.ok()) return scatter.error();
+      deviation = std::max(deviation, scatter.value());
+    }
+    decision.band = band_of(deviation / std::sqrt(rounds), evidence.noise);
+  }
+  decision.call = call_of(evidence, decision);
+  return decision;
+}
+
+Result<Band> design_band(const Noise& noise, int rounds) {
+  TRY(check_noise(noise));
+  if (noise.rounds < 2) {
+    return failed(
+        fmt::format("{} A/A rounds say nothing about noise: at least 2 are needed", noise.rounds));
+  }
+  if (rounds < 1) return usage_error(fmt::format("rounds {}: expected at least 1", rounds));
+  return band_of(noise.standard_deviation / std::sqrt(static_cast<double>(rounds)), noise);
+}
+
+Result<int> rounds_to_see(const Noise& noise, double claim) {
+  TRY(check_claim(claim));
+  TRY_ASSIGN(const Band one, design_band(noise, 1));
+  const double ratio = one.smallest_detectable / std::log1p(claim);
+  const double rounds = std::ceil(ratio * ratio);
+  if (rounds > kMostRounds) {
+    return refused(fmt::format("a gain of {:.4g}% would take {:.3g} rounds on this device",
+                               claim * 100, rounds));
+  }
+  return std::max(1, static_cast<int>(rounds));
+}
+
+}  // namespace reckon::measure
