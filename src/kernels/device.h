@@ -10,6 +10,7 @@ namespace reckon::kernels {
 
 struct Device {
   std::string name;     // "Intel(R) Xeon(R) Processor": shown, never matched on
+  std::string vendor;   // matched on: "GenuineIntel"
   std::string backend;  // "cpu"
   Isa best_isa = Isa::kScalar;
   std::string

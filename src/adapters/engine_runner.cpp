@@ -1,0 +1,227 @@
+#include "adapters/engine_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "adapters/environment.h"
+#include "base/hash.h"
+#include "engine/sampler.h"
+#include "engine/session.h"
+#include "kernels/trace.h"
+
+namespace reckon::adapters {
+namespace {
+
+using experiment::Arm;
+using experiment::Measurement;
+using experiment::Prediction;
+using experiment::Subject;
+using experiment::Workload;
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+experiment::DispatchRow to_text(const kernels::DispatchRow& row) {
+  return {row.phase, row.op, row.shape, row.variant, row.params, row.source_hash};
+}
+
+// The prompt cut, or repeated, to the asked length, so that one text serves every size.
+std::vector<int32_t> fit_prompt(std::vector<int32_t> tokens, int64_t wanted) {
+  if (wanted == 0 || tokens.empty()) return tokens;
+  const size_t text_length = tokens.size();
+  tokens.resize(static_cast<size_t>(wanted));
+  for (size_t i = text_length; i < tokens.size(); ++i) tokens[i] = tokens[i - text_length];
+  return tokens;
+}
+
+Result<std::vector<int32_t>> prompt_tokens(const engine::LoadedModel& model,
+                                           const Workload& workload) {
+  TRY_ASSIGN(const Tokenizer* tokenizer, model.tokenizer());
+  std::vector<int32_t> tokens = tokenizer->encode(workload.prompt, Special::kIgnore);
+  if (tokens.empty()) return usage_error("the workload's prompt is empty");
+  return fit_prompt(std::move(tokens), workload.prompt_tokens);
+}
+
+std::string hash_tokens(const std::vector<int32_t>& tokens) {
+  return hash_hex(std::string_view(reinterpret_cast<const char*>(tokens.data()),
+                                   tokens.size() * sizeof(int32_t)));
+}
+
+// Tokens a second over `tokens` tokens in `elapsed_ns`, both above zero.
+double rate(int64_t tokens, int64_t elapsed_ns) {
+  return static_cast<double>(tokens) * 1e9 / static_cast<double>(elapsed_ns);
+}
+
+struct Timed {
+  int64_t prefill_ns = 0;
+  int64_t decode_ns = 0;
+  std::vector<int32_t> tokens;
+  std::vector<float> margins;
+};
+
+Result<Timed> run_workload(engine::Session& session, const std::vector<int32_t>& prompt,
+                           int64_t generate_tokens) {
+  Timed timed;
+  const int64_t start = now_ns();
+  TRY_ASSIGN(std::span<const float> logits, session.prefill(prompt));
+  timed.prefill_ns = now_ns() - start;
+  for (int64_t i = 0; i < generate_tokens; ++i) {
+    TRY_ASSIGN(const engine::GreedyPick pick, engine::pick_greedy(logits));
+    timed.tokens.push_back(pick.token);
+    timed.margins.push_back(pick.margin);
+    if (i + 1 == generate_tokens) break;
+    const int64_t step = now_ns();
+    TRY_ASSIGN(logits, session.decode(pick.token));
+    timed.decode_ns += now_ns() - step;
+  }
+  return timed;
+}
+
+std::map<std::string, double> metrics_of(const Timed& timed, int64_t prompt_tokens,
+                                         uint64_t peak_bytes) {
+  std::map<std::string, double> metrics;
+  metrics["prefill_tok_per_s"] = rate(prompt_tokens, timed.prefill_ns);
+  metrics["prefill_ms"] = static_cast<double>(timed.prefill_ns) / 1e6;
+  const auto steps = static_cast<int64_t>(timed.tokens.size()) - 1;
+  if (steps > 0) {
+    metrics["decode_tok_per_s"] = rate(steps, timed.decode_ns);
+    metrics["ms_per_token"] =
+        static_cast<double>(timed.decode_ns) / 1e6 / static_cast<double>(steps);
+  }
+  metrics["peak_bytes"] = static_cast<double>(peak_bytes);
+  return metrics;
+}
+
+}  // namespace
+
+EngineRunner::EngineRunner() : device_(kernels::detect_cpu()) {}
+
+Result<const engine::LoadedModel*> EngineRunner::open(const std::string& model) {
+  if (!open_model_ || open_name_ != model) {
+    open_model_.reset();
+    TRY_ASSIGN(open_model_, engine::LoadedModel::open(model));
+    open_name_ = model;
+  }
+  return open_model_.get();
+}
+
+Result<EngineRunner::Bound> EngineRunner::bind(const Workload& workload, const Arm& arm) {
+  Bound bound;
+  for (const auto& [key, value] : arm.switches) TRY(bound.switches.set(key, value));
+  TRY_ASSIGN(bound.model, open(workload.model));
+  TRY_ASSIGN(bound.prompt, prompt_tokens(*bound.model, workload));
+  const auto needed = static_cast<int64_t>(bound.prompt.size()) + workload.generate_tokens;
+  if (workload.context != 0 && workload.context < needed) {
+    return usage_error(fmt::format(
+        "the workload's context of {} cannot hold {} prompt tokens and {} generated ones",
+        workload.context, bound.prompt.size(), workload.generate_tokens));
+  }
+  bound.shape.capacity = workload.context != 0 ? workload.context : needed;
+  return bound;
+}
+
+Result<Subject> EngineRunner::describe(const Workload& workload, const Arm& base) {
+  TRY_ASSIGN(const Bound bound, bind(workload, base));
+  const kernels::Planner planner(bound.switches, device_, kernels::all_variants());
+  const Checkpoint& checkpoint = bound.model->checkpoint();
+  Subject subject;
+  subject.device = {{"vendor", device_.vendor},
+                    {"isa", std::string(kernels::isa_name(device_.best_isa))},
+                    {"units", std::to_string(device_.cores)},
+                    {"memory_bytes", std::to_string(device_.memory_bytes)}};
+  subject.device_name = device_.name;
+  subject.backend = device_.backend;
+  subject.model_family = bound.model->model().info().family;
+  subject.model_shape_hash = checkpoint.shape_hash();
+  subject.model_hash = checkpoint.content_hash();
+  subject.weight_format = checkpoint.weight_format();
+  subject.chunk = bound.switches.integer("prefill.chunk");
+  subject.threads = planner.threads();
+  subject.prompt_tokens = static_cast<int64_t>(bound.prompt.size());
+  subject.prompt_hash = hash_tokens(bound.prompt);
+  return subject;
+}
+
+Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& arm) {
+  TRY_ASSIGN(const Bound bound, bind(workload, arm));
+  kernels::Planner planner(bound.switches, device_, kernels::all_variants());
+  const int64_t chunk = bound.switches.integer("prefill.chunk");
+  engine::PassKinds passes;
+  passes.prefill_rows = engine::chunk_rows(static_cast<int64_t>(bound.prompt.size()), chunk);
+  passes.decode = workload.generate_tokens > 1;
+  TRY_ASSIGN(const engine::SessionPlan plan,
+             engine::plan_session(bound.model->checkpoint(), bound.model->model(), planner,
+                                  bound.shape, passes));
+  Prediction prediction;
+  for (const engine::PlannedCall& planned : plan.calls) {
+    prediction.rows.push_back({to_text(kernels::predicted_row(planned.call, *planned.choice)),
+                               planned.choice->reason, true});
+  }
+  std::optional<std::string> limit;
+  if (arm.memory_limit_bytes) limit = std::to_string(*arm.memory_limit_bytes);
+  TRY_ASSIGN(const engine::Budget budget, engine::detect_budget(limit));
+  prediction.planned_bytes = plan.total_bytes;
+  prediction.budget_bytes = budget.bytes;
+  prediction.budget_source = budget.source;
+  const Status fits = engine::check_budget(plan, budget);
+  prediction.fits = fits.ok();
+  if (!fits.ok()) prediction.refusal = fits.error().message;
+  for (const MemoryTerm& term : plan.terms) {
+    prediction.terms.push_back({std::string(memory_tag_name(term.tag)), term.name, term.bytes});
+  }
+  std::stable_sort(prediction.terms.begin(), prediction.terms.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  prediction.weight_layout = std::string(kernels::layout_name(kernels::WeightLayout::kRows));
+  return prediction;
+}
+
+Result<Measurement> EngineRunner::measure(const Workload& workload, const Arm& arm) {
+  TRY_ASSIGN(const Bound bound, bind(workload, arm));
+  engine::SessionOptions options;
+  options.switches = bound.switches;
+  options.shape = bound.shape;
+  if (arm.memory_limit_bytes) options.memory_limit = std::to_string(*arm.memory_limit_bytes);
+  TRY_ASSIGN(const std::unique_ptr<engine::Session> session,
+             engine::Session::create(*bound.model, options));
+  TRY_ASSIGN(const Timed timed, run_workload(*session, bound.prompt, workload.generate_tokens));
+  Measurement measurement;
+  measurement.peak_bytes = session->arenas().peak_bytes();
+  measurement.metrics =
+      metrics_of(timed, static_cast<int64_t>(bound.prompt.size()), measurement.peak_bytes);
+  measurement.tokens = timed.tokens;
+  measurement.margins = timed.margins;
+  for (const kernels::TraceCount& counted : session->trace().rows()) {
+    measurement.observed.push_back(to_text(counted.row));
+  }
+  return measurement;
+}
+
+nlohmann::json EngineRunner::environment() {
+  return environment_record(device_);
+}
+
+std::vector<experiment::Runner::MetricInfo> EngineRunner::metrics() const {
+  return {{"decode_tok_per_s", "tok/s", true, "decode"},
+          {"ms_per_token", "ms", false, "decode"},
+          {"prefill_tok_per_s", "tok/s", true, "prefill"},
+          {"prefill_ms", "ms", false, "prefill"},
+          {"peak_bytes", "B", false, ""}};
+}
+
+Status EngineRunner::check_switch(const std::string& key, const std::string& value) {
+  return kernels::SwitchSet().set(key, value);
+}
+
+std::string EngineRunner::default_value(const std::string& key) {
+  const kernels::SwitchInfo* info = kernels::find_switch(key);
+  return info == nullptr ? "" : info->default_value;
+}
+
+}  // namespace reckon::adapters

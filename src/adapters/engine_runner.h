@@ -1,0 +1,52 @@
+// Reckon's own engine as a Runner: a workload becomes a session, switches become a plan, and the
+// trace becomes what was observed.
+//
+// Keeps the last model open between calls. One measurement is a fresh session (clean cache,
+// clean trace, clean high-water marks): prefill of the prompt, then greedy decode; only the two
+// phases themselves are timed. End-of-sequence tokens do not stop a measured decode, so that both
+// arms always do the same work.
+#pragma once
+
+#include <memory>
+
+#include "engine/loaded_model.h"
+#include "engine/memory_plan.h"
+#include "experiment/runner.h"
+#include "kernels/device.h"
+#include "kernels/switches.h"
+
+namespace reckon::adapters {
+
+class EngineRunner final : public experiment::Runner {
+ public:
+  EngineRunner();
+
+  Result<experiment::Subject> describe(const experiment::Workload& workload,
+                                       const experiment::Arm& base) override;
+  Result<experiment::Prediction> predict(const experiment::Workload& workload,
+                                         const experiment::Arm& arm) override;
+  Result<experiment::Measurement> measure(const experiment::Workload& workload,
+                                          const experiment::Arm& arm) override;
+  nlohmann::json environment() override;
+  std::vector<MetricInfo> metrics() const override;
+  Status check_switch(const std::string& key, const std::string& value) override;
+  std::string default_value(const std::string& key) override;
+
+ private:
+  // A workload bound to a model: its prompt as tokens and the session that it needs.
+  struct Bound {
+    const engine::LoadedModel* model = nullptr;
+    std::vector<int32_t> prompt;
+    kernels::SwitchSet switches;
+    engine::SessionShape shape;
+  };
+  [[nodiscard]] Result<const engine::LoadedModel*> open(const std::string& model);
+  [[nodiscard]] Result<Bound> bind(const experiment::Workload& workload,
+                                   const experiment::Arm& arm);
+
+  kernels::Device device_;
+  std::string open_name_;
+  std::unique_ptr<engine::LoadedModel> open_model_;
+};
+
+}  // namespace reckon::adapters

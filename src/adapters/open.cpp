@@ -1,0 +1,29 @@
+#include "adapters/open.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "adapters/engine_runner.h"
+
+namespace reckon::adapters {
+namespace {
+
+constexpr std::array<RunnerKind, 1> kKinds{{
+    {"reckon", [] { return std::unique_ptr<experiment::Runner>(new EngineRunner()); }},
+}};
+
+}  // namespace
+
+std::span<const RunnerKind> runner_kinds() {
+  return kKinds;
+}
+
+Result<std::unique_ptr<experiment::Runner>> open_runner(std::string_view name) {
+  for (const RunnerKind& kind : kKinds) {
+    if (kind.name == name) return kind.create();
+  }
+  return usage_error(fmt::format("no runner is called '{}': this version has 'reckon'", name));
+}
+
+}  // namespace reckon::adapters
