@@ -12,7 +12,8 @@
 
 namespace reckon::kernels {
 
-// What a running kernel may reach (opaque to the kernels themselves).
+// What a running kernel may reach (opaque to the kernels themselves). Without a trace, stamps
+// count nowhere.
 struct KernelContext {
   ThreadPool* threads = nullptr;
   Trace* trace = nullptr;
@@ -24,11 +25,12 @@ struct KernelContext {
 class Dispatcher final : public Ops {
  public:
   // All must outlive the Dispatcher. `scratch` holds at least what the plan declared for every
-  // call that will be made; a call that needs more is refused with both figures.
+  // call that will be made, 64-byte aligned; a call that needs more is refused with both figures.
+  // `threads` is no wider than planner.threads(), for which scratch was declared.
   Dispatcher(Planner& planner, ThreadPool& threads, Trace& trace, void* scratch,
              uint64_t scratch_bytes);
 
-  void set_phase(Phase phase);
+  void set_phase(Phase phase);  // of the following calls, and of the trace
 
   Status embedding(const Weight& table, std::span<const int32_t> tokens, Activation out) override;
   Status rms_norm(Activation x, const Weight& weight, float epsilon, Activation out) override;

@@ -4,15 +4,14 @@
 // thread-safe, and never looks at the machine beyond the Device that it was given.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
+#include <unordered_map>
 
 #include "base/result.h"
+#include "kernels/call.h"
 #include "kernels/device.h"
 #include "kernels/switches.h"
 #include "kernels/variants.h"
@@ -25,7 +24,9 @@ struct Choice {
   // rows that share one function are one kernel, whatever they are called.
   const char* identity = "";
   KernelParams params;  // effective
-  std::string rule;     // "numerics-class", "forced", ...
+  // What decided: "numerics-class", "forced" (kernel.<op>), or "no-effect" (a parameter that was
+  // asked for makes no difference for this call).
+  std::string rule;
   std::string reason;   // one line for people
   uint64_t scratch_bytes = 0;
   WeightLayout layout = WeightLayout::kNone;
@@ -47,13 +48,13 @@ class Planner {
  private:
   [[nodiscard]] Result<Choice> decide(const OpCall& call) const;
 
-  struct CallLess {
-    bool operator()(const OpCall& a, const OpCall& b) const;
+  struct CallHash {
+    size_t operator()(const OpCall& call) const { return static_cast<size_t>(call_hash(call)); }
   };
   SwitchSet switches_;
   Device device_;
   std::span<const Variant> table_;
-  std::map<OpCall, Choice, CallLess> memo_;
+  std::unordered_map<OpCall, Choice, CallHash> memo_;
 };
 
 }  // namespace reckon::kernels

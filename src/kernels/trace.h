@@ -4,10 +4,11 @@
 // A Trace belongs to one session and is stamped from its thread only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "kernels/op.h"
@@ -49,16 +50,18 @@ class Trace {
  private:
   struct Key {
     OpCall call;
-    const char* variant;
-    const char* source_hash;
-    TileOrder tile_order;
+    KernelParams params;
+    const char* variant = nullptr;
+    const char* source_hash = nullptr;
+
+    friend bool operator==(const Key&, const Key&) = default;
   };
-  struct KeyLess {
-    bool operator()(const Key& a, const Key& b) const;
+  struct KeyHash {
+    size_t operator()(const Key& key) const;
   };
   Phase phase_ = Phase::kPrefill;
   bool enabled_ = true;
-  std::map<Key, uint64_t, KeyLess> counts_;
+  std::unordered_map<Key, uint64_t, KeyHash> counts_;
 };
 
 // The row that the plan predicts for a call.

@@ -24,9 +24,9 @@ struct Variant {
   NumericsClass numerics = NumericsClass::kReference;
   Isa isa = Isa::kScalar;
   WeightLayout layout = WeightLayout::kNone;
-  // "" where the variant can run the call, else why not (one line, no subject).
+  // "" where the variant can run the call, else why not (one line, no subject). Null: every call.
   std::string (*supports)(const OpCall& call) = nullptr;
-  // Scratch for one call with these parameters on this many threads.
+  // Scratch for one call with these parameters on this many threads. Null: none.
   uint64_t (*scratch_bytes)(const OpCall& call, const KernelParams& params, int threads) = nullptr;
   // The parameters that make a difference for this call: what remains of `wanted` (for example
   // band8 with a single band becomes row). Null: none of them do.
@@ -34,6 +34,9 @@ struct Variant {
   KernelFn function;
   const char* source_hash = "";          // of the variant's source file, made at build time
   const char* ledger_id = "unmeasured";  // the entry that made or kept it the default
+  // How the variant cuts a call, for the plan's reasons: "one band (N=576 is 5 tiles)". Null: it
+  // has nothing to say.
+  std::string (*tiling)(const OpCall& call) = nullptr;
 };
 
 // Every variant of this build, reference rows first, then by instruction set ascending.

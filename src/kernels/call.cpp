@@ -1,0 +1,135 @@
+#include "kernels/call.h"
+
+#include "base/check.h"
+
+namespace reckon::kernels {
+namespace {
+
+bool same_shape(const Activation& a, const Activation& b) {
+  return a.rows == b.rows && a.columns == b.columns;
+}
+
+}  // namespace
+
+EmbeddingArgs embedding_args(const Weight& table, std::span<const int32_t> tokens, Activation out) {
+  RECKON_CHECK(out.rows == static_cast<int64_t>(tokens.size()) && out.columns == table.k);
+  return {.table = table.data,
+          .weight_type = table.type,
+          .tokens = tokens.data(),
+          .out = out.data,
+          .rows = out.rows,
+          .n = table.n,
+          .k = table.k};
+}
+
+RmsNormArgs rms_norm_args(Activation x, const Weight& weight, float epsilon, Activation out) {
+  RECKON_CHECK(weight.type == DType::kF32 && weight.n == 1 && weight.k > 0);
+  RECKON_CHECK(same_shape(x, out) && x.columns % weight.k == 0);
+  return {.x = x.data,
+          .weight = static_cast<const float*>(weight.data),
+          .out = out.data,
+          .rows = x.rows * (x.columns / weight.k),
+          .k = weight.k,
+          .epsilon = epsilon};
+}
+
+MatmulArgs matmul_args(Activation x, const Weight& weight, Activation out) {
+  RECKON_CHECK(x.rows == out.rows && x.columns == weight.k && out.columns == weight.n);
+  return {.x = x.data,
+          .weight = weight.data,
+          .weight_type = weight.type,
+          .out = out.data,
+          .rows = x.rows,
+          .n = weight.n,
+          .k = weight.k,
+          .params = {}};
+}
+
+RopeArgs rope_args(Activation x, const Rope& rope, int64_t first_position) {
+  RECKON_CHECK(x.columns == rope.heads * rope.head_dim && first_position >= 0);
+  RECKON_CHECK(rope.dims >= 0 && rope.dims <= rope.head_dim && rope.dims % 2 == 0);
+  return {.x = x.data,
+          .rows = x.rows,
+          .heads = rope.heads,
+          .head_dim = rope.head_dim,
+          .dims = rope.dims,
+          .first_position = first_position,
+          .base = rope.base,
+          .pairing = rope.pairing};
+}
+
+AttentionArgs attention_args(Activation q, Activation k, Activation v, const KvCache& cache,
+                             int64_t first_position, float scale, Activation out) {
+  RECKON_CHECK(cache.kv_heads > 0 && cache.head_dim > 0 && q.columns % cache.head_dim == 0);
+  const int64_t heads = q.columns / cache.head_dim;
+  RECKON_CHECK(heads % cache.kv_heads == 0 && same_shape(q, out));
+  RECKON_CHECK(k.columns == cache.kv_heads * cache.head_dim && k.rows == q.rows);
+  RECKON_CHECK(same_shape(k, v));
+  RECKON_CHECK(first_position >= 0 && first_position <= cache.capacity - q.rows);
+  return {.q = q.data,
+          .k = k.data,
+          .v = v.data,
+          .cache_k = cache.keys,
+          .cache_v = cache.values,
+          .out = out.data,
+          .rows = q.rows,
+          .heads = heads,
+          .kv_heads = cache.kv_heads,
+          .head_dim = cache.head_dim,
+          .capacity = cache.capacity,
+          .first_position = first_position,
+          .scale = scale};
+}
+
+SwigluArgs swiglu_args(Activation gate, Activation up, Activation out) {
+  RECKON_CHECK(same_shape(gate, up) && same_shape(gate, out));
+  return {
+      .gate = gate.data, .up = up.data, .out = out.data, .rows = gate.rows, .k = gate.columns};
+}
+
+AddArgs add_args(Activation x, Activation y, Activation out) {
+  RECKON_CHECK(same_shape(x, y) && same_shape(x, out));
+  return {.x = x.data, .y = y.data, .out = out.data, .rows = x.rows, .k = x.columns};
+}
+
+OpCall call_of(const EmbeddingArgs& args, Phase phase) {
+  return {Op::kEmbedding, phase, args.weight_type, args.rows, args.n, args.k, 0};
+}
+
+OpCall call_of(const RmsNormArgs& args, Phase phase) {
+  return {Op::kRmsNorm, phase, DType::kF32, args.rows, 0, args.k, 0};
+}
+
+OpCall call_of(const MatmulArgs& args, Phase phase) {
+  return {Op::kMatmul, phase, args.weight_type, args.rows, args.n, args.k, 0};
+}
+
+OpCall call_of(const RopeArgs& args, Phase phase) {
+  return {Op::kRope, phase, DType::kF32, args.rows, args.heads, args.head_dim, 0};
+}
+
+OpCall call_of(const AttentionArgs& args, Phase phase) {
+  return {Op::kAttention, phase,         DType::kF32,  args.rows,
+          args.heads,     args.head_dim, args.kv_heads};
+}
+
+OpCall call_of(const SwigluArgs& args, Phase phase) {
+  return {Op::kSwiglu, phase, DType::kF32, args.rows, 0, args.k, 0};
+}
+
+OpCall call_of(const AddArgs& args, Phase phase) {
+  return {Op::kAdd, phase, DType::kF32, args.rows, 0, args.k, 0};
+}
+
+uint64_t call_hash(const OpCall& call) {
+  constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio (Knuth, TAOCP 6.4)
+  uint64_t hash = static_cast<uint64_t>(call.op) | static_cast<uint64_t>(call.phase) << 8 |
+                  static_cast<uint64_t>(call.weight_type) << 16;
+  for (const int64_t dimension : {call.rows, call.n, call.k, call.groups}) {
+    hash = (hash ^ static_cast<uint64_t>(dimension)) * kMultiplier;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+}  // namespace reckon::kernels

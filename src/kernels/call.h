@@ -1,0 +1,40 @@
+// From what a model says (Ops) to what a kernel is told (Args) to what the plan and the trace see
+// (OpCall). The Dispatcher, the Recorder and the stamps all go this way, so that they cannot
+// disagree on what a call is. Pure functions; shapes that contradict each other are a CHECK.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/kernel.h"
+#include "kernels/op.h"
+#include "kernels/ops.h"
+
+namespace reckon::kernels {
+
+// The arguments of each op, shapes checked; data pointers are passed on as they are.
+[[nodiscard]] EmbeddingArgs embedding_args(const Weight& table, std::span<const int32_t> tokens,
+                                           Activation out);
+[[nodiscard]] RmsNormArgs rms_norm_args(Activation x, const Weight& weight, float epsilon,
+                                        Activation out);
+[[nodiscard]] MatmulArgs matmul_args(Activation x, const Weight& weight, Activation out);
+[[nodiscard]] RopeArgs rope_args(Activation x, const Rope& rope, int64_t first_position);
+[[nodiscard]] AttentionArgs attention_args(Activation q, Activation k, Activation v,
+                                           const KvCache& cache, int64_t first_position,
+                                           float scale, Activation out);
+[[nodiscard]] SwigluArgs swiglu_args(Activation gate, Activation up, Activation out);
+[[nodiscard]] AddArgs add_args(Activation x, Activation y, Activation out);
+
+// The call of a kernel's arguments. The phase is not theirs to know.
+[[nodiscard]] OpCall call_of(const EmbeddingArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const RmsNormArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const MatmulArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const RopeArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const AttentionArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const SwigluArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const AddArgs& args, Phase phase);
+
+// For tables that look calls up; stable within a process only.
+[[nodiscard]] uint64_t call_hash(const OpCall& call);
+
+}  // namespace reckon::kernels

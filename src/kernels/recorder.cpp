@@ -1,0 +1,49 @@
+#include "kernels/recorder.h"
+
+#include <algorithm>
+
+#include "kernels/call.h"
+
+namespace reckon::kernels {
+
+Status Recorder::record(const OpCall& call) {
+  const auto same = [&](const Counted& counted) { return counted.call == call; };
+  const auto found = std::find_if(calls_.begin(), calls_.end(), same);
+  if (found == calls_.end()) {
+    calls_.push_back({call, 1});
+  } else {
+    ++found->count;
+  }
+  return {};
+}
+
+Status Recorder::embedding(const Weight& table, std::span<const int32_t> tokens, Activation out) {
+  return record(call_of(embedding_args(table, tokens, out), phase_));
+}
+
+Status Recorder::rms_norm(Activation x, const Weight& weight, float epsilon, Activation out) {
+  return record(call_of(rms_norm_args(x, weight, epsilon, out), phase_));
+}
+
+Status Recorder::matmul(Activation x, const Weight& weight, Activation out) {
+  return record(call_of(matmul_args(x, weight, out), phase_));
+}
+
+Status Recorder::rope(Activation x, const Rope& rope, int64_t first_position) {
+  return record(call_of(rope_args(x, rope, first_position), phase_));
+}
+
+Status Recorder::attention(Activation q, Activation k, Activation v, const KvCache& cache,
+                           int64_t first_position, float scale, Activation out) {
+  return record(call_of(attention_args(q, k, v, cache, first_position, scale, out), phase_));
+}
+
+Status Recorder::swiglu(Activation gate, Activation up, Activation out) {
+  return record(call_of(swiglu_args(gate, up, out), phase_));
+}
+
+Status Recorder::add(Activation x, Activation y, Activation out) {
+  return record(call_of(add_args(x, y, out), phase_));
+}
+
+}  // namespace reckon::kernels
