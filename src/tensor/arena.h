@@ -56,7 +56,7 @@ class ArenaSet {
  private:
   struct Buffer {
     MemoryTerm term;
-    void* memory = nullptr;  // null where adopted
+    void* memory = nullptr;  // as allocated, before alignment; null where adopted
   };
   std::vector<Buffer> buffers_;
   std::array<uint64_t, kMemoryTagCount> bytes_{};
