@@ -83,8 +83,7 @@ AttentionArgs attention_args(Activation q, Activation k, Activation v, const KvC
 
 SwigluArgs swiglu_args(Activation gate, Activation up, Activation out) {
   RECKON_CHECK(same_shape(gate, up) && same_shape(gate, out));
-  return {
-      .gate = gate.data, .up = up.data, .out = out.data, .rows = gate.rows, .k = gate.columns};
+  return {.gate = gate.data, .up = up.data, .out = out.data, .rows = gate.rows, .k = gate.columns};
 }
 
 AddArgs add_args(Activation x, Activation y, Activation out) {
@@ -109,8 +108,7 @@ OpCall call_of(const RopeArgs& args, Phase phase) {
 }
 
 OpCall call_of(const AttentionArgs& args, Phase phase) {
-  return {Op::kAttention, phase,         DType::kF32,  args.rows,
-          args.heads,     args.head_dim, args.kv_heads};
+  return {Op::kAttention, phase, DType::kF32, args.rows, args.heads, args.head_dim, args.kv_heads};
 }
 
 OpCall call_of(const SwigluArgs& args, Phase phase) {

@@ -27,7 +27,7 @@ struct Choice {
   // What decided: "numerics-class", "forced" (kernel.<op>), or "no-effect" (a parameter that was
   // asked for makes no difference for this call).
   std::string rule;
-  std::string reason;   // one line for people
+  std::string reason;  // one line for people
   uint64_t scratch_bytes = 0;
   WeightLayout layout = WeightLayout::kNone;
 };

@@ -39,8 +39,12 @@ std::vector<TraceCount> Trace::rows() const {
 }
 
 DispatchRow predicted_row(const OpCall& call, const Choice& choice) {
-  return {std::string(phase_name(call.phase)), std::string(op_name(call.op)), shape_text(call),
-          choice.identity,  params_text(choice.params), choice.variant->source_hash};
+  return {std::string(phase_name(call.phase)),
+          std::string(op_name(call.op)),
+          shape_text(call),
+          choice.identity,
+          params_text(choice.params),
+          choice.variant->source_hash};
 }
 
 std::string fingerprint(std::span<const DispatchRow> rows) {

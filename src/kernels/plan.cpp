@@ -1,0 +1,217 @@
+#include "kernels/plan.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "tensor/dtype.h"
+
+namespace reckon::kernels {
+namespace {
+
+// What a phase asks for: the loosest class that will do, and the setting that says so.
+struct Demand {
+  NumericsClass loosest = NumericsClass::kExact;
+  std::string because;
+};
+
+Demand demand_of(const SwitchSet& switches, Phase phase) {
+  if (switches.get("numerics") == "reference") {
+    return {NumericsClass::kReference, "numerics=reference"};
+  }
+  if (phase != Phase::kPrefill) return {NumericsClass::kExact, std::string(phase_name(phase))};
+  const std::string numerics = switches.get("prefill.numerics");
+  return {numerics == "fast" ? NumericsClass::kFast : NumericsClass::kExact,
+          "prefill.numerics=" + numerics};
+}
+
+// The widest instruction set that may be used here.
+struct IsaLimit {
+  Isa widest = Isa::kScalar;
+  std::string setting;  // "cpu.isa=auto"
+  bool is_auto = true;
+};
+
+Result<IsaLimit> isa_limit(const SwitchSet& switches, const Device& device) {
+  const std::string value = switches.get("cpu.isa");
+  IsaLimit limit{device.best_isa, "cpu.isa=" + value, value == "auto"};
+  if (limit.is_auto) return limit;
+  limit.widest = value == "scalar" ? Isa::kScalar : Isa::kAvx2;
+  if (limit.widest > device.best_isa) {
+    return usage_error(limit.setting + ": this machine (" + device.name + ") has only " +
+                       std::string(isa_name(device.best_isa)));
+  }
+  return limit;
+}
+
+// "" where the row can run the call under the limit, else why not.
+std::string rejection(const Variant& row, const OpCall& call, const IsaLimit& limit) {
+  if (row.isa > limit.widest) {
+    return "needs " + std::string(isa_name(row.isa)) + ", " + limit.setting + " allows " +
+           std::string(isa_name(limit.widest)) + " here";
+  }
+  return row.supports == nullptr ? "" : row.supports(call);
+}
+
+// "no fast variant of matmul for q4_1", and what stood in the way where the table has one.
+std::string absence(std::span<const Variant> table, const OpCall& call, NumericsClass numerics,
+                    const IsaLimit& limit) {
+  std::string text =
+      "no " + std::string(numerics_name(numerics)) + " variant of " + std::string(op_name(call.op));
+  if (call.op == Op::kMatmul || call.op == Op::kEmbedding) {
+    text += " for " + std::string(dtype_name(call.weight_type));
+  }
+  for (const Variant& row : table) {
+    if (row.op != call.op || row.numerics != numerics) continue;
+    return text + " (" + row.name + ": " + rejection(row, call, limit) + ")";
+  }
+  return text;
+}
+
+std::string class_reason(std::span<const Variant> table, const OpCall& call, const Variant& row,
+                         const Demand& demand, const IsaLimit& limit) {
+  if (row.numerics == demand.loosest) {
+    return std::string(numerics_name(row.numerics)) + " class: " + demand.because;
+  }
+  const std::string missing = absence(table, call, demand.loosest, limit);
+  if (demand.loosest == NumericsClass::kFast) {
+    return missing + ": " + std::string(numerics_name(row.numerics)) + " is stricter";
+  }
+  return missing + ": reference rows are independent of each other, which is exact, too (" +
+         demand.because + ")";
+}
+
+std::string isa_reason(const OpCall& call, const Variant& row, const IsaLimit& limit) {
+  if (!limit.is_auto && row.isa < limit.widest) {
+    return "; " + limit.setting + ", but there is no " + std::string(isa_name(limit.widest)) +
+           " variant of " + std::string(op_name(call.op)) + " for this call";
+  }
+  if (row.numerics == NumericsClass::kReference) return "";
+  return "; " + std::string(isa_name(row.isa)) + " is the widest of " + limit.setting;
+}
+
+// The loosest class first (it is the fastest), then the widest instruction set, then table order.
+const Variant* best_row(std::span<const Variant> table, const OpCall& call, const Demand& demand,
+                        const IsaLimit& limit) {
+  const auto rank = [](const Variant& row) { return std::pair(row.numerics, row.isa); };
+  const Variant* best = nullptr;
+  for (const Variant& row : table) {
+    if (row.op != call.op || row.numerics > demand.loosest) continue;
+    if (best != nullptr && rank(row) <= rank(*best)) continue;
+    if (rejection(row, call, limit).empty()) best = &row;
+  }
+  return best;
+}
+
+Error no_kernel(std::span<const Variant> table, const OpCall& call, const Demand& demand,
+                const IsaLimit& limit) {
+  std::string message = "no kernel runs " + std::string(op_name(call.op)) + " " + shape_text(call) +
+                        " (" + demand.because + ")";
+  for (const Variant& row : table) {
+    if (row.op != call.op || row.numerics > demand.loosest) continue;
+    message += std::string("; ") + row.name + ": " + rejection(row, call, limit);
+  }
+  return failed(message);
+}
+
+Result<const Variant*> forced_row(std::span<const Variant> table, const OpCall& call,
+                                  const std::string& name, const Demand& demand,
+                                  const IsaLimit& limit) {
+  const std::string setting = "kernel." + std::string(op_name(call.op)) + "=" + name;
+  for (const Variant& row : table) {
+    if (row.op != call.op || row.name != name) continue;
+    const std::string why = rejection(row, call, limit);
+    if (!why.empty()) {
+      return usage_error(setting + " cannot run " + std::string(phase_name(call.phase)) + " " +
+                         shape_text(call) + ": " + why);
+    }
+    if (row.numerics > demand.loosest) {
+      return usage_error(setting + " is of class " + std::string(numerics_name(row.numerics)) +
+                         ", but " + demand.because + " needs " +
+                         std::string(numerics_name(demand.loosest)));
+    }
+    return &row;
+  }
+  return usage_error(setting + ": there is no such variant here");
+}
+
+KernelParams wanted_params(const SwitchSet& switches, const OpCall& call) {
+  KernelParams wanted;
+  if (call.op == Op::kMatmul && call.phase == Phase::kPrefill &&
+      switches.get("prefill.tile_order") == "band8") {
+    wanted.tile_order = TileOrder::kBand8;
+  }
+  return wanted;
+}
+
+// Sets the effective parameters and says so where one was asked for.
+void apply_params(const OpCall& call, const KernelParams& wanted, Choice& choice) {
+  const Variant& row = *choice.variant;
+  choice.params = row.effective == nullptr ? KernelParams{} : row.effective(call, wanted);
+  if (wanted == KernelParams{}) return;
+  if (choice.params == wanted) {
+    choice.reason += "; prefill.tile_order=band8";
+    return;
+  }
+  const std::string why = row.effective == nullptr ? std::string(row.name) + " has no bands"
+                          : row.tiling == nullptr  ? shape_text(call) + " is one band"
+                                                   : row.tiling(call);
+  choice.rule = "no-effect";
+  choice.reason =
+      "prefill.tile_order=band8 walks the same order as row: " + why + "; " + choice.reason;
+}
+
+const char* identity_of(std::span<const Variant> table, const Variant& variant) {
+  for (const Variant& row : table) {
+    if (row.op == variant.op && row.function == variant.function) return row.name;
+  }
+  return variant.name;
+}
+
+}  // namespace
+
+Planner::Planner(SwitchSet switches, Device device, std::span<const Variant> table)
+    : switches_(std::move(switches)), device_(std::move(device)), table_(table) {
+  for (const Variant& row : table_) {
+    // The alternatives of KernelFn stand in the order of Op.
+    RECKON_CHECK(row.function.index() == static_cast<size_t>(row.op));
+  }
+}
+
+int Planner::threads() const {
+  const int64_t threads = switches_.integer("cpu.threads");
+  return threads > 0 ? static_cast<int>(threads) : device_.cores;
+}
+
+Result<const Choice*> Planner::choose(const OpCall& call) {
+  if (const auto known = memo_.find(call); known != memo_.end()) return &known->second;
+  TRY_ASSIGN(Choice choice, decide(call));
+  return &memo_.emplace(call, std::move(choice)).first->second;
+}
+
+Result<Choice> Planner::decide(const OpCall& call) const {
+  TRY_ASSIGN(const IsaLimit limit, isa_limit(switches_, device_));
+  const Demand demand = demand_of(switches_, call.phase);
+  const std::string name = switches_.get("kernel." + std::string(op_name(call.op)));
+  Choice choice;
+  if (name != "auto") {
+    TRY_ASSIGN(choice.variant, forced_row(table_, call, name, demand, limit));
+    choice.rule = "forced";
+    choice.reason = "forced by kernel." + std::string(op_name(call.op));
+  } else {
+    choice.variant = best_row(table_, call, demand, limit);
+    if (choice.variant == nullptr) return no_kernel(table_, call, demand, limit);
+    choice.rule = "numerics-class";
+    choice.reason = class_reason(table_, call, *choice.variant, demand, limit) +
+                    isa_reason(call, *choice.variant, limit);
+  }
+  const Variant& row = *choice.variant;
+  apply_params(call, wanted_params(switches_, call), choice);
+  choice.identity = identity_of(table_, row);
+  choice.layout = row.layout;
+  if (row.scratch_bytes != nullptr) {
+    choice.scratch_bytes = row.scratch_bytes(call, choice.params, threads());
+  }
+  return choice;
+}
+
+}  // namespace reckon::kernels

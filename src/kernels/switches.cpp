@@ -1,0 +1,158 @@
+#include "kernels/switches.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "kernels/variants.h"
+
+namespace reckon::kernels {
+namespace {
+
+SwitchInfo choice(std::string key, std::vector<std::string> values, std::vector<Op> ops,
+                  std::vector<Phase> phases, std::string help) {
+  SwitchInfo info;
+  info.key = std::move(key);
+  info.default_value = values.front();
+  info.values = std::move(values);
+  info.reach_ops = std::move(ops);
+  info.reach_phases = std::move(phases);
+  info.help = std::move(help);
+  return info;
+}
+
+SwitchInfo integer_switch(std::string key, int64_t minimum, int64_t maximum,
+                          std::string default_value, std::vector<std::string> words,
+                          std::vector<Phase> phases, std::string help) {
+  SwitchInfo info;
+  info.key = std::move(key);
+  info.kind = SwitchKind::kInteger;
+  info.values = std::move(words);
+  info.minimum = minimum;
+  info.maximum = maximum;
+  info.default_value = std::move(default_value);
+  info.reach_phases = std::move(phases);
+  info.help = std::move(help);
+  return info;
+}
+
+std::vector<SwitchInfo> make_registry() {
+  std::vector<SwitchInfo> switches;
+  switches.push_back(integer_switch("prefill.chunk", 1, 4096, "512", {}, {Phase::kPrefill},
+                                    "tokens of one prefill pass"));
+  switches.push_back(choice("numerics", {"auto", "reference"}, {}, {},
+                            "auto: each phase by its own switches; reference: simple float32 "
+                            "loops for everything"));
+  switches.push_back(choice("prefill.numerics", {"fast", "exact"}, {}, {Phase::kPrefill},
+                            "exact: prefill gives the same bits as decode"));
+  switches.push_back(choice("prefill.tile_order", {"row", "band8"}, {Op::kMatmul},
+                            {Phase::kPrefill},
+                            "band8: walk bands of 8 weight-row tiles across all token tiles"));
+  switches.push_back(choice("cpu.isa", {"auto", "scalar", "avx2"}, {}, {},
+                            "the widest instruction set that kernels may use"));
+  switches.push_back(integer_switch("cpu.threads", 1, 256, "all", {"all"}, {},
+                                    "threads that kernels run on; all: every usable core"));
+  for (int i = 0; i < kOpCount; ++i) {
+    const Op op = static_cast<Op>(i);
+    std::vector<std::string> values = {"auto"};
+    for (std::string& name : variant_names(op)) values.push_back(std::move(name));
+    switches.push_back(choice("kernel." + std::string(op_name(op)), std::move(values), {op}, {},
+                              "run this op by the named variant, or not at all"));
+  }
+  return switches;
+}
+
+// Digits only, no sign, space or leading zero, so that a number has one spelling.
+bool parse_strict(std::string_view text, int64_t& number) {
+  if (text.empty() || text.front() < '0' || text.front() > '9') return false;
+  if (text.size() > 1 && text.front() == '0') return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::string allowed_text(const SwitchInfo& info) {
+  std::string text = join(info.values, ", ");
+  if (info.kind == SwitchKind::kInteger) {
+    if (!text.empty()) text += " or ";
+    text += std::to_string(info.minimum) + " to " + std::to_string(info.maximum);
+  }
+  return text;
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
+  const std::string near = nearest(word, candidates);
+  return near.empty() ? "" : "; did you mean '" + near + "'?";
+}
+
+Error unknown_key(std::string_view key) {
+  std::vector<std::string> keys;
+  for (const SwitchInfo& info : switch_registry()) keys.push_back(info.key);
+  std::string hint = suggestion(key, keys);
+  if (hint.empty()) hint = "; switches are " + join(keys, ", ");
+  return usage_error("unknown switch '" + std::string(key) + "'" + hint);
+}
+
+Error bad_value(const SwitchInfo& info, std::string_view value) {
+  return usage_error(info.key + "=" + std::string(value) + ": allowed are " + allowed_text(info) +
+                     suggestion(value, info.values));
+}
+
+}  // namespace
+
+std::span<const SwitchInfo> switch_registry() {
+  static const std::vector<SwitchInfo> registry = make_registry();
+  return registry;
+}
+
+const SwitchInfo* find_switch(std::string_view key) {
+  const auto registry = switch_registry();
+  const auto found = std::find_if(registry.begin(), registry.end(),
+                                  [&](const SwitchInfo& info) { return info.key == key; });
+  return found == registry.end() ? nullptr : &*found;
+}
+
+Status SwitchSet::set(std::string_view key, std::string_view value) {
+  const SwitchInfo* info = find_switch(key);
+  if (info == nullptr) return unknown_key(key);
+  if (std::find(info->values.begin(), info->values.end(), value) == info->values.end()) {
+    if (key == "cpu.isa" && value == "avx512") {
+      return usage_error("cpu.isa=avx512: avx512 kernels are not in this version; allowed are " +
+                         allowed_text(*info));
+    }
+    int64_t number = 0;
+    if (info->kind != SwitchKind::kInteger || !parse_strict(value, number) ||
+        number < info->minimum || number > info->maximum) {
+      return bad_value(*info, value);
+    }
+  }
+  if (value == info->default_value) {
+    changed_.erase(info->key);
+  } else {
+    changed_[info->key] = value;
+  }
+  return {};
+}
+
+Status SwitchSet::set_assignment(std::string_view key_equals_value) {
+  const size_t equals = key_equals_value.find('=');
+  if (equals == std::string_view::npos) {
+    return usage_error("'" + std::string(key_equals_value) +
+                       "' is not a switch setting; expected key=value");
+  }
+  return set(key_equals_value.substr(0, equals), key_equals_value.substr(equals + 1));
+}
+
+std::string SwitchSet::get(std::string_view key) const {
+  const SwitchInfo* info = find_switch(key);
+  RECKON_CHECK(info != nullptr);
+  const auto found = changed_.find(info->key);
+  return found == changed_.end() ? info->default_value : found->second;
+}
+
+int64_t SwitchSet::integer(std::string_view key) const {
+  int64_t number = 0;
+  return parse_strict(get(key), number) ? number : 0;
+}
+
+}  // namespace reckon::kernels

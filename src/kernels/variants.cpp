@@ -1,0 +1,127 @@
+#include "kernels/variants.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "kernels/cpu/variants.h"
+#include "kernels/reference/variants.h"
+#include "tensor/dtype.h"
+
+namespace reckon::kernels {
+
+std::span<const Variant> all_variants() {
+  static const std::vector<Variant> variants = [] {
+    std::vector<Variant> rows(reference_variants().begin(), reference_variants().end());
+    const auto first_cpu = static_cast<std::ptrdiff_t>(rows.size());
+    rows.insert(rows.end(), cpu_variants().begin(), cpu_variants().end());
+    std::stable_sort(rows.begin() + first_cpu, rows.end(),
+                     [](const Variant& a, const Variant& b) { return a.isa < b.isa; });
+    return rows;
+  }();
+  return variants;
+}
+
+std::vector<std::string> variant_names(Op op) {
+  std::vector<std::string> names;
+  for (const Variant& variant : all_variants()) {
+    if (variant.op == op) names.emplace_back(variant.name);
+  }
+  return names;
+}
+
+std::string_view op_name(Op op) {
+  switch (op) {
+    case Op::kEmbedding:
+      return "embedding";
+    case Op::kRmsNorm:
+      return "rms_norm";
+    case Op::kMatmul:
+      return "matmul";
+    case Op::kRope:
+      return "rope";
+    case Op::kAttention:
+      return "attention";
+    case Op::kSwiglu:
+      return "swiglu";
+    case Op::kAdd:
+      return "add";
+  }
+  RECKON_CHECK(false);
+}
+
+std::string_view phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::kPrefill:
+      return "prefill";
+    case Phase::kDecode:
+      return "decode";
+    case Phase::kVerify:
+      return "verify";
+  }
+  RECKON_CHECK(false);
+}
+
+std::string_view numerics_name(NumericsClass numerics) {
+  switch (numerics) {
+    case NumericsClass::kReference:
+      return "reference";
+    case NumericsClass::kExact:
+      return "exact";
+    case NumericsClass::kFast:
+      return "fast";
+  }
+  RECKON_CHECK(false);
+}
+
+std::string_view isa_name(Isa isa) {
+  switch (isa) {
+    case Isa::kScalar:
+      return "scalar";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+  }
+  RECKON_CHECK(false);
+}
+
+std::string_view layout_name(WeightLayout layout) {
+  switch (layout) {
+    case WeightLayout::kNone:
+      return "none";
+    case WeightLayout::kRows:
+      return "rows";
+  }
+  RECKON_CHECK(false);
+}
+
+std::string params_text(const KernelParams& params) {
+  switch (params.tile_order) {
+    case TileOrder::kRow:
+      return "";
+    case TileOrder::kBand8:
+      return "tile_order=band8";
+  }
+  RECKON_CHECK(false);
+}
+
+std::string shape_text(const OpCall& call) {
+  const auto by = [](int64_t dimension) { return "x" + std::to_string(dimension); };
+  const std::string rows = std::to_string(call.rows);
+  switch (call.op) {
+    case Op::kEmbedding:
+    case Op::kMatmul:
+      return rows + by(call.n) + by(call.k) + " " + std::string(dtype_name(call.weight_type));
+    case Op::kRope:
+      return rows + by(call.n) + by(call.k);
+    case Op::kAttention:
+      return rows + by(call.n) + by(call.k) + " kv_heads=" + std::to_string(call.groups);
+    case Op::kRmsNorm:
+    case Op::kSwiglu:
+    case Op::kAdd:
+      return rows + by(call.k);
+  }
+  RECKON_CHECK(false);
+}
+
+}  // namespace reckon::kernels
