@@ -1,0 +1,217 @@
+// `reckon bench`: prefill and decode speed, as users of llama-bench expect it.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+
+#include "base/build_info.h"
+#include "base/bytes.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/table.h"
+#include "engine/session.h"
+
+namespace reckon::cli {
+namespace {
+
+struct BenchOptions {
+  EngineOptions engine;
+  int64_t prompt = 512;
+  int64_t generate = 128;
+  int repetitions = 5;
+  std::string output = "table";
+  bool json = false;
+};
+
+// One line of the result: `tokens` in one phase, timed `samples_ns.size()` times.
+struct BenchTest {
+  std::string name;  // "pp512", "tg128"
+  int64_t tokens = 0;
+  std::vector<int64_t> samples_ns;
+
+  [[nodiscard]] std::vector<double> rates() const {
+    std::vector<double> rates;
+    for (const int64_t ns : samples_ns) {
+      rates.push_back(static_cast<double>(tokens) * 1e9 / static_cast<double>(ns));
+    }
+    return rates;
+  }
+};
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Sample standard deviation; 0 for a single sample, as llama-bench prints it.
+double deviation(const std::vector<double>& values) {
+  if (values.size() < 2) return 0;
+  const double center = mean(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - center) * (value - center);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+// Speed does not depend on which tokens are run, so that a checkpoint without a tokenizer will do.
+std::vector<int32_t> random_tokens(int64_t count, int64_t vocabulary) {
+  std::mt19937_64 random(42);
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < count; ++i) {
+    tokens.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(vocabulary)));
+  }
+  return tokens;
+}
+
+template <typename Work>
+Result<int64_t> timed_ns(const Work& work) {
+  const auto start = std::chrono::steady_clock::now();
+  TRY(work());
+  const auto elapsed = std::chrono::steady_clock::now() - start;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count();
+}
+
+Result<int64_t> time_prefill(engine::Session& session, std::span<const int32_t> tokens) {
+  TRY(session.truncate(0));
+  return timed_ns([&]() -> Status {
+    TRY(session.prefill(tokens));
+    return {};
+  });
+}
+
+// Decode starts from an empty context, as llama-bench's tg test does: after one token.
+Result<int64_t> time_decode(engine::Session& session, std::span<const int32_t> tokens) {
+  TRY(session.truncate(0));
+  TRY(session.prefill(tokens.first(1)));
+  return timed_ns([&]() -> Status {
+    for (const int32_t token : tokens.subspan(1)) TRY(session.decode(token));
+    return {};
+  });
+}
+
+// Prefill and decode are interleaved, so that a slow minute of the machine hits both.
+Result<std::vector<BenchTest>> measure(engine::Session& session, const BenchOptions& options,
+                                       int64_t vocabulary) {
+  const auto prompt = random_tokens(options.prompt, vocabulary);
+  const auto generated = random_tokens(options.generate + 1, vocabulary);
+  BenchTest prefill{fmt::format("pp{}", options.prompt), options.prompt, {}};
+  BenchTest decode{fmt::format("tg{}", options.generate), options.generate, {}};
+  for (int i = -1; i < options.repetitions; ++i) {  // -1: a warm-up that is not counted
+    if (options.prompt > 0) {
+      TRY_ASSIGN(const int64_t ns, time_prefill(session, prompt));
+      if (i >= 0) prefill.samples_ns.push_back(ns);
+    }
+    if (options.generate > 0) {
+      TRY_ASSIGN(const int64_t ns, time_decode(session, generated));
+      if (i >= 0) decode.samples_ns.push_back(ns);
+    }
+  }
+  std::vector<BenchTest> tests;
+  if (options.prompt > 0) tests.push_back(std::move(prefill));
+  if (options.generate > 0) tests.push_back(std::move(decode));
+  return tests;
+}
+
+nlohmann::json to_json(const BenchTest& test, const engine::LoadedModel& model,
+                       const engine::Session& session) {
+  const std::vector<double> rates = test.rates();
+  const Checkpoint& checkpoint = model.checkpoint();
+  return {{"build_commit", build_info().commit},
+          {"build_dirty", build_info().dirty},
+          {"device", session.planner().device().name},
+          {"backend", session.planner().device().backend},
+          {"model_filename", checkpoint.path()},
+          {"model_family", model.model().info().family},
+          {"model_size", checkpoint.total_bytes()},
+          {"weight_format", checkpoint.weight_format()},
+          {"n_threads", session.planner().threads()},
+          {"n_chunk", session.plan().shape.chunk},
+          {"switches", session.planner().switches().changed()},
+          {"test", test.name},
+          {"n_tokens", test.tokens},
+          {"samples_ns", test.samples_ns},
+          {"samples_ts", rates},
+          {"avg_ts", mean(rates)},
+          {"stddev_ts", deviation(rates)},
+          {"peak_bytes", session.arenas().peak_bytes()}};
+}
+
+Table to_table(const std::vector<BenchTest>& tests, const engine::LoadedModel& model,
+               const engine::Session& session) {
+  Table table({{"model"},
+               {"size", Align::kRight},
+               {"format"},
+               {"backend"},
+               {"threads", Align::kRight},
+               {"test"},
+               {"tok/s", Align::kRight},
+               {"sd", Align::kRight}});
+  for (const BenchTest& test : tests) {
+    const std::vector<double> rates = test.rates();
+    table.add({model.model().info().family, format_bytes_short(model.checkpoint().total_bytes()),
+               model.checkpoint().weight_format(), session.planner().device().backend,
+               std::to_string(session.planner().threads()), test.name,
+               fmt::format("{:.2f}", mean(rates)), fmt::format("{:.2f}", deviation(rates))});
+  }
+  return table;
+}
+
+void print(const std::vector<BenchTest>& tests, const engine::LoadedModel& model,
+           const engine::Session& session, const BenchOptions& options) {
+  if (options.json || options.output == "jsonl") {
+    nlohmann::json all = nlohmann::json::array();
+    for (const BenchTest& test : tests) all.push_back(to_json(test, model, session));
+    if (options.json) {
+      fmt::print("{}\n", all.dump(2));
+    } else {
+      for (const auto& line : all) fmt::print("{}\n", line.dump());
+    }
+    return;
+  }
+  const Table table = to_table(tests, model, session);
+  fmt::print("{}", options.output == "csv" ? table.csv() : table.text());
+}
+
+Result<ExitCode> run_bench(const BenchOptions& options) {
+  if (options.prompt == 0 && options.generate == 0) {
+    return usage_error("-p 0 and -n 0 leave nothing to measure");
+  }
+  TRY_ASSIGN(const auto model, engine::LoadedModel::open(options.engine.model));
+  const int64_t needed = std::max(options.prompt, options.generate + 1);
+  if (options.engine.context != 0 && options.engine.context < needed) {
+    return usage_error(fmt::format("--ctx {} cannot hold the {} tokens of this benchmark",
+                                   options.engine.context, needed));
+  }
+  TRY_ASSIGN(const engine::SessionOptions session_opts,
+             session_options(options.engine,
+                             options.engine.context != 0 ? options.engine.context : needed));
+  TRY_ASSIGN(const auto session, engine::Session::create(*model, session_opts));
+  TRY_ASSIGN(const auto tests, measure(*session, options, model->model().info().vocabulary));
+  print(tests, *model, *session, options);
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_bench_command(Cli& cli) {
+  CLI::App* command = cli.app.add_subcommand("bench", "measure prefill and decode speed");
+  auto options = std::make_shared<BenchOptions>();
+  add_engine_options(*command, options->engine);
+  command->add_option("-p,--n-prompt", options->prompt, "prefill this many tokens; 0 skips (512)")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("-n,--n-gen", options->generate, "decode this many tokens; 0 skips (128)")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("-r,--repetitions", options->repetitions, "how often (5)")
+      ->type_name("R")
+      ->check(CLI::Range(1, 10000));
+  command->add_option("-o,--output", options->output, "table, jsonl or csv")
+      ->check(CLI::IsMember({"table", "jsonl", "csv"}));
+  command->add_flag("--json", options->json, "print one JSON document");
+  command->callback([&cli, options] { cli.action = [options] { return run_bench(*options); }; });
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,34 @@
+// Options that several commands share, so that they are spelled and checked the same everywhere.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/session.h"
+#include "kernels/switches.h"
+
+namespace reckon::cli {
+
+struct EngineOptions {
+  std::string model;
+  std::vector<std::string> sets;  // key=value, in order
+  int64_t context = 0;            // 0: the command's own default
+  int64_t chunk = 0;              // 0: the prefill.chunk switch
+  std::string memory_limit;
+};
+
+// -m, --set, --ctx, --chunk, --memory-limit.
+void add_engine_options(CLI::App& command, EngineOptions& options);
+
+// The switches as typed; --chunk is short for --set prefill.chunk.
+[[nodiscard]] Result<kernels::SwitchSet> parse_switches(const EngineOptions& options);
+
+// Session options for a context of `context` positions.
+[[nodiscard]] Result<engine::SessionOptions> session_options(const EngineOptions& options,
+                                                             int64_t context);
+
+}  // namespace reckon::cli
