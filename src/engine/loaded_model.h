@@ -21,16 +21,16 @@ class LoadedModel {
   // reads no weights, so that a plan can refuse before anything is loaded.
   [[nodiscard]] static Result<std::unique_ptr<LoadedModel>> open(const std::string& model);
 
-  [[nodiscard]] const formats::Checkpoint& checkpoint() const { return *checkpoint_; }
+  [[nodiscard]] const Checkpoint& checkpoint() const { return *checkpoint_; }
   [[nodiscard]] const models::Model& model() const { return *model_; }
   // The tokenizer, or why this checkpoint has none (an oracle folder, say).
-  [[nodiscard]] Result<const formats::Tokenizer*> tokenizer() const;
+  [[nodiscard]] Result<const Tokenizer*> tokenizer() const;
 
  private:
   LoadedModel() = default;
-  std::unique_ptr<formats::Checkpoint> checkpoint_;
+  std::unique_ptr<Checkpoint> checkpoint_;
   std::unique_ptr<models::Model> model_;
-  std::unique_ptr<formats::Tokenizer> tokenizer_;
+  std::unique_ptr<Tokenizer> tokenizer_;
   std::optional<Error> tokenizer_error_;
 };
 

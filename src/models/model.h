@@ -25,7 +25,9 @@ struct ModelInfo {
   int64_t vocabulary = 0;  // rows of the head
   int64_t hidden = 0;
   int64_t layers = 0;
-  int64_t context_limit = 0;  // positions that the checkpoint was made for
+  int64_t context_limit = 0;       // positions that the checkpoint was made for
+  uint64_t weight_bytes = 0;       // of the tensors that the forward pass reads
+  std::vector<std::string> notes;  // what was skipped on purpose, one line each
 };
 
 // One float32 buffer that a model asks for: rows * columns values.
@@ -71,7 +73,7 @@ class Model {
 // Builds the model of a checkpoint (families.cpp lists the families). The checkpoint must outlive
 // it: weights are read in place. Every tensor's presence, type and shape is verified here; errors
 // name the file, the tensor or key and what was expected.
-[[nodiscard]] Result<std::unique_ptr<Model>> build_model(const formats::Checkpoint& checkpoint);
+[[nodiscard]] Result<std::unique_ptr<Model>> build_model(const Checkpoint& checkpoint);
 [[nodiscard]] std::vector<std::string> family_names();
 
 }  // namespace reckon::models

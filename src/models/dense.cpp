@@ -1,0 +1,273 @@
+#include "models/dense.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "models/weights.h"
+
+namespace reckon::models {
+namespace {
+
+// Tensor names of one checkpoint kind; a layer's stand after its prefix.
+struct Names {
+  const char* embedding;
+  const char* final_norm;
+  const char* head;
+  const char* layer_prefix;  // followed by the layer's number and "."
+  const char* attention_norm;
+  const char* q;
+  const char* k;
+  const char* v;
+  const char* q_norm;
+  const char* k_norm;
+  const char* attention_out;
+  const char* mlp_norm;
+  const char* gate;
+  const char* up;
+  const char* down;
+};
+
+constexpr Names kGgufNames{
+    .embedding = "token_embd.weight",
+    .final_norm = "output_norm.weight",
+    .head = "output.weight",
+    .layer_prefix = "blk.",
+    .attention_norm = "attn_norm.weight",
+    .q = "attn_q.weight",
+    .k = "attn_k.weight",
+    .v = "attn_v.weight",
+    .q_norm = "attn_q_norm.weight",
+    .k_norm = "attn_k_norm.weight",
+    .attention_out = "attn_output.weight",
+    .mlp_norm = "ffn_norm.weight",
+    .gate = "ffn_gate.weight",
+    .up = "ffn_up.weight",
+    .down = "ffn_down.weight",
+};
+
+constexpr Names kHuggingFaceNames{
+    .embedding = "model.embed_tokens.weight",
+    .final_norm = "model.norm.weight",
+    .head = "lm_head.weight",
+    .layer_prefix = "model.layers.",
+    .attention_norm = "input_layernorm.weight",
+    .q = "self_attn.q_proj.weight",
+    .k = "self_attn.k_proj.weight",
+    .v = "self_attn.v_proj.weight",
+    .q_norm = "self_attn.q_norm.weight",
+    .k_norm = "self_attn.k_norm.weight",
+    .attention_out = "self_attn.o_proj.weight",
+    .mlp_norm = "post_attention_layernorm.weight",
+    .gate = "mlp.gate_proj.weight",
+    .up = "mlp.up_proj.weight",
+    .down = "mlp.down_proj.weight",
+};
+
+struct Layer {
+  Weight attention_norm, q, k, v, q_norm, k_norm, attention_out;
+  Weight mlp_norm, gate, up, down;
+};
+
+struct Weights {
+  Weight embedding, final_norm, head;
+  std::vector<Layer> layers;
+};
+
+// State: the KV cache of every layer, [layers, kv_heads, capacity, head_dim] each, position by
+// position within a head, so that attention streams one head's keys.
+enum State : size_t { kKeys, kValues, kStateCount };
+
+// Activations of a pass, shared by all layers. `normed` also takes what a block adds to `hidden`.
+enum Buffer : size_t { kHidden, kNormed, kQ, kK, kV, kAttended, kGate, kUp, kLogits, kBufferCount };
+
+class DenseModel final : public Model {
+ public:
+  DenseModel(DenseConfig config, Weights weights, WeightCopies copies, ModelInfo info)
+      : config_(std::move(config)),
+        weights_(std::move(weights)),
+        copies_(std::move(copies)),
+        info_(std::move(info)) {}
+
+  [[nodiscard]] const ModelInfo& info() const override { return info_; }
+
+  [[nodiscard]] std::vector<BufferSpec> state_specs(int64_t capacity) const override {
+    const int64_t width = config_.layers * kv_width();
+    return {{MemoryTag::kState, "keys", capacity, width},
+            {MemoryTag::kState, "values", capacity, width}};
+  }
+
+  [[nodiscard]] std::vector<BufferSpec> activation_specs(int64_t rows,
+                                                         int64_t logit_rows) const override {
+    const auto spec = [](const char* name, int64_t r, int64_t columns) {
+      return BufferSpec{MemoryTag::kActivations, name, r, columns};
+    };
+    return {
+        spec("hidden", rows, config_.hidden),
+        spec("normed", rows, config_.hidden),
+        spec("q", rows, q_width()),
+        spec("k", rows, kv_width()),
+        spec("v", rows, kv_width()),
+        spec("attended", rows, q_width()),
+        spec("mlp gate", rows, config_.inner),
+        spec("mlp up", rows, config_.inner),
+        spec("logits", logit_rows, config_.vocabulary),
+    };
+  }
+
+  [[nodiscard]] Status forward(kernels::Ops& ops, const Pass& pass, Buffers state,
+                               Buffers activations) const override {
+    RECKON_CHECK(state.size() == kStateCount && activations.size() == kBufferCount);
+    const auto rows = static_cast<int64_t>(pass.tokens.size());
+    std::vector<Activation> a(activations.begin(), activations.end());
+    for (size_t i = 0; i < kLogits; ++i) a[i] = a[i].row_range(0, rows);
+
+    TRY(ops.embedding(weights_.embedding, pass.tokens, a[kHidden]));
+    for (int64_t l = 0; l < config_.layers; ++l) {
+      if (pass.observe) pass.observe(l, a[kHidden]);
+      const Layer& layer = weights_.layers[static_cast<size_t>(l)];
+      TRY(attend(ops, layer, layer_cache(state, l), pass.first_position, a));
+      TRY(mlp(ops, layer, a));
+    }
+
+    const Activation wanted =
+        pass.logit_rows == LogitRows::kAll ? a[kHidden] : a[kHidden].row_range(rows - 1, 1);
+    const Activation normed = a[kNormed].row_range(0, wanted.rows);
+    TRY(ops.rms_norm(wanted, weights_.final_norm, config_.epsilon, normed));
+    if (pass.observe) pass.observe(config_.layers, normed);
+    return ops.matmul(normed, weights_.head, a[kLogits].row_range(0, wanted.rows));
+  }
+
+ private:
+  [[nodiscard]] int64_t q_width() const { return config_.heads * config_.head_dim; }
+  [[nodiscard]] int64_t kv_width() const { return config_.kv_heads * config_.head_dim; }
+
+  [[nodiscard]] kernels::KvCache layer_cache(Buffers state, int64_t layer) const {
+    const int64_t capacity = state[kKeys].rows;
+    const int64_t offset = layer * capacity * kv_width();
+    const auto at = [&](const Activation& buffer) {
+      return buffer.data == nullptr ? nullptr : buffer.data + offset;
+    };
+    return {at(state[kKeys]), at(state[kValues]), config_.kv_heads, capacity, config_.head_dim};
+  }
+
+  [[nodiscard]] kernels::Rope rope(int64_t heads) const {
+    return {.heads = heads,
+            .head_dim = config_.head_dim,
+            .dims = config_.head_dim,
+            .base = config_.rope_base,
+            .pairing = config_.pairing};
+  }
+
+  [[nodiscard]] Status attend(kernels::Ops& ops, const Layer& layer, const kernels::KvCache& cache,
+                              int64_t first_position, const std::vector<Activation>& a) const {
+    TRY(ops.rms_norm(a[kHidden], layer.attention_norm, config_.epsilon, a[kNormed]));
+    TRY(ops.matmul(a[kNormed], layer.q, a[kQ]));
+    TRY(ops.matmul(a[kNormed], layer.k, a[kK]));
+    TRY(ops.matmul(a[kNormed], layer.v, a[kV]));
+    if (config_.qk_norm == QkNorm::kPerHead) {
+      TRY(ops.rms_norm(a[kQ], layer.q_norm, config_.epsilon, a[kQ]));
+      TRY(ops.rms_norm(a[kK], layer.k_norm, config_.epsilon, a[kK]));
+    }
+    TRY(ops.rope(a[kQ], rope(config_.heads), first_position));
+    TRY(ops.rope(a[kK], rope(config_.kv_heads), first_position));
+    const float scale = 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
+    TRY(ops.attention(a[kQ], a[kK], a[kV], cache, first_position, scale, a[kAttended]));
+    TRY(ops.matmul(a[kAttended], layer.attention_out, a[kNormed]));
+    return ops.add(a[kHidden], a[kNormed], a[kHidden]);
+  }
+
+  [[nodiscard]] Status mlp(kernels::Ops& ops, const Layer& layer,
+                           const std::vector<Activation>& a) const {
+    TRY(ops.rms_norm(a[kHidden], layer.mlp_norm, config_.epsilon, a[kNormed]));
+    TRY(ops.matmul(a[kNormed], layer.gate, a[kGate]));
+    TRY(ops.matmul(a[kNormed], layer.up, a[kUp]));
+    TRY(ops.swiglu(a[kGate], a[kUp], a[kGate]));
+    TRY(ops.matmul(a[kGate], layer.down, a[kNormed]));
+    return ops.add(a[kHidden], a[kNormed], a[kHidden]);
+  }
+
+  DenseConfig config_;
+  Weights weights_;
+  WeightCopies copies_;
+  ModelInfo info_;
+};
+
+Result<Layer> bind_layer(WeightBinder& binder, const DenseConfig& config, const Names& names,
+                         int64_t index) {
+  const int64_t q_width = config.heads * config.head_dim;
+  const int64_t kv_width = config.kv_heads * config.head_dim;
+  const std::string at = fmt::format("{}{}.", names.layer_prefix, index);
+  Layer layer;
+  TRY_ASSIGN(layer.attention_norm, binder.vector(at + names.attention_norm, config.hidden));
+  TRY_ASSIGN(layer.q, binder.matrix(at + names.q, q_width, config.hidden));
+  TRY_ASSIGN(layer.k, binder.matrix(at + names.k, kv_width, config.hidden));
+  TRY_ASSIGN(layer.v, binder.matrix(at + names.v, kv_width, config.hidden));
+  if (config.qk_norm == QkNorm::kPerHead) {
+    TRY_ASSIGN(layer.q_norm, binder.vector(at + names.q_norm, config.head_dim));
+    TRY_ASSIGN(layer.k_norm, binder.vector(at + names.k_norm, config.head_dim));
+  }
+  TRY_ASSIGN(layer.attention_out, binder.matrix(at + names.attention_out, config.hidden, q_width));
+  TRY_ASSIGN(layer.mlp_norm, binder.vector(at + names.mlp_norm, config.hidden));
+  TRY_ASSIGN(layer.gate, binder.matrix(at + names.gate, config.inner, config.hidden));
+  TRY_ASSIGN(layer.up, binder.matrix(at + names.up, config.inner, config.hidden));
+  TRY_ASSIGN(layer.down, binder.matrix(at + names.down, config.hidden, config.inner));
+  return layer;
+}
+
+// A tied head may still be stored; it must then be the embedding, byte for byte.
+Status check_stored_tied_head(const Checkpoint& checkpoint, const char* name,
+                              const Weight& embedding) {
+  TRY_ASSIGN(const Weight head, checkpoint.tensor(name, embedding.n, embedding.k));
+  if (head.type != embedding.type ||
+      std::memcmp(head.data, embedding.data, static_cast<size_t>(head.bytes())) != 0) {
+    return failed(
+        fmt::format("{}: tensor '{}' differs from the embedding, but 'tie_word_embeddings' is true",
+                    checkpoint.path(), name));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint, DenseConfig config) {
+  const Names& names = checkpoint.kind() == CheckpointKind::kGguf ? kGgufNames : kHuggingFaceNames;
+  WeightBinder binder(checkpoint);
+  Weights weights;
+  TRY_ASSIGN(weights.embedding, binder.matrix(names.embedding, config.vocabulary, config.hidden));
+  for (int64_t l = 0; l < config.layers; ++l) {
+    TRY_ASSIGN(Layer layer, bind_layer(binder, config, names, l));
+    weights.layers.push_back(layer);
+  }
+  TRY_ASSIGN(weights.final_norm, binder.vector(names.final_norm, config.hidden));
+  if (config.head == Head::kOwn) {
+    TRY_ASSIGN(weights.head, binder.matrix(names.head, config.vocabulary, config.hidden));
+  } else {
+    weights.head = weights.embedding;
+    if (checkpoint.has_tensor(names.head)) {
+      TRY(check_stored_tied_head(checkpoint, names.head, weights.embedding));
+      binder.skip(names.head);
+    }
+  }
+  TRY_ASSIGN(const int64_t vision, binder.finish(config.family));
+
+  ModelInfo info{.family = config.family,
+                 .name = config.name,
+                 .vocabulary = config.vocabulary,
+                 .hidden = config.hidden,
+                 .layers = config.layers,
+                 .context_limit = config.context_limit,
+                 .weight_bytes = binder.bytes(),
+                 .notes = {}};
+  if (vision > 0) {
+    info.notes.push_back(fmt::format("skipped the vision tower ({} tensors)", vision));
+  }
+  return std::make_unique<DenseModel>(std::move(config), std::move(weights), binder.take_copies(),
+                                      std::move(info));
+}
+
+}  // namespace reckon::models

@@ -1,0 +1,19 @@
+// The dense decoder that llama and qwen3 share: pre-norm blocks of grouped-query attention with
+// rope (and, for some families, an RMSNorm over each head of Q and K before it) and a SwiGLU MLP.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "formats/checkpoint.h"
+#include "models/dense_config.h"
+#include "models/model.h"
+
+namespace reckon::models {
+
+// Binds every tensor of the checkpoint (names by its kind) and fails where one is missing, of the
+// wrong shape or type, or left over. Weights are read in place: the checkpoint outlives the model.
+[[nodiscard]] Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint,
+                                                         DenseConfig config);
+
+}  // namespace reckon::models

@@ -1,0 +1,40 @@
+#include "models/families.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/text.h"
+#include "models/llama.h"
+#include "models/qwen3.h"
+
+namespace reckon::models {
+namespace {
+
+constexpr std::array kFamilies{
+    Family{"llama", build_llama},
+    Family{"qwen3", build_qwen3},
+};
+
+}  // namespace
+
+std::span<const Family> families() {
+  return kFamilies;
+}
+
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const Family& family : kFamilies) names.emplace_back(family.name);
+  return names;
+}
+
+Result<std::unique_ptr<Model>> build_model(const Checkpoint& checkpoint) {
+  for (const Family& family : kFamilies) {
+    if (checkpoint.architecture() == family.name) return family.build(checkpoint);
+  }
+  return failed(fmt::format("{}: the model family '{}' is not supported; expected one of {}",
+                            checkpoint.path(), checkpoint.architecture(),
+                            join(family_names(), ", ")));
+}
+
+}  // namespace reckon::models

@@ -1,0 +1,21 @@
+// The model families that Reckon runs, one explicit table (families.cpp).
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "base/result.h"
+#include "formats/checkpoint.h"
+#include "models/model.h"
+
+namespace reckon::models {
+
+struct Family {
+  const char* name = "";  // what Checkpoint::architecture() gives
+  Result<std::unique_ptr<Model>> (*build)(const Checkpoint& checkpoint) = nullptr;
+};
+
+// Every family, sorted by name. Immutable, lives for the process's life.
+[[nodiscard]] std::span<const Family> families();
+
+}  // namespace reckon::models

@@ -1,0 +1,71 @@
+#include "models/weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace reckon::models {
+namespace {
+
+constexpr std::array<std::string_view, 4> kVisionPrefixes{
+    "model.visual.",
+    "visual.",
+    "model.vision_tower.",
+    "vision_tower.",
+};
+
+bool is_vision(std::string_view name) {
+  return std::ranges::any_of(kVisionPrefixes,
+                             [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+// Rope frequencies that old checkpoints store beside the base that they follow from.
+bool is_derived(std::string_view name) {
+  return name.ends_with("rotary_emb.inv_freq");
+}
+
+}  // namespace
+
+Result<Weight> WeightBinder::matrix(const std::string& name, int64_t n, int64_t k) {
+  TRY_ASSIGN(const Weight weight, checkpoint_.tensor(name, n, k));
+  if (weight.type == DType::kI32) {
+    return failed(
+        fmt::format("{}: tensor '{}' holds integers; expected weights", checkpoint_.path(), name));
+  }
+  used_.insert(name);
+  bytes_ += static_cast<uint64_t>(weight.bytes());
+  return weight;
+}
+
+Result<Weight> WeightBinder::vector(const std::string& name, int64_t k) {
+  TRY_ASSIGN(Weight weight, checkpoint_.tensor(name, 1, k));
+  if (weight.type != DType::kF32 && weight.type != DType::kF16 && weight.type != DType::kBF16) {
+    return failed(fmt::format("{}: tensor '{}' is {}; expected f32, f16 or bf16",
+                              checkpoint_.path(), name, dtype_name(weight.type)));
+  }
+  if (weight.type != DType::kF32) {
+    auto& copy = copies_.emplace_back(std::make_unique<float[]>(static_cast<size_t>(k)));
+    dequantize_row(weight.type, weight.data, k, copy.get());
+    weight = Weight{.data = copy.get(), .type = DType::kF32, .n = 1, .k = k};
+  }
+  used_.insert(name);
+  bytes_ += static_cast<uint64_t>(weight.bytes());
+  return weight;
+}
+
+Result<int64_t> WeightBinder::finish(std::string_view family) const {
+  int64_t vision = 0;
+  for (const CheckpointTensor& tensor : checkpoint_.tensors()) {
+    if (used_.contains(tensor.name) || is_derived(tensor.name)) continue;
+    if (is_vision(tensor.name)) {
+      ++vision;
+      continue;
+    }
+    return failed(fmt::format("{}: tensor '{}' is not part of a {} model as this version knows it",
+                              checkpoint_.path(), tensor.name, family));
+  }
+  return vision;
+}
+
+}  // namespace reckon::models
