@@ -3,7 +3,8 @@
 //
 // A Runner is used from one thread. predict() runs nothing and touches no weight; measure() runs
 // one arm once from a clean state. Errors: kUsage for what the queue got wrong (unknown switch,
-// missing model), kFailed for what broke.
+// missing model), kFailed for what broke, and kRefused from measure() only for memory: the arm did
+// not fit.
 #pragma once
 
 #include <compare>
@@ -68,8 +69,10 @@ struct Prediction {
 
 // What the experiment runs on, for scope keys (all of it structured, all of it text).
 struct Subject {
-  std::map<std::string, std::string> device;  // matched on: vendor, isa features, cores, memory
-  std::string device_name;                    // shown only
+  // Matched on. Required: "vendor", "isa", "units" (cores or SMs) and "memory_gib", the last two as
+  // whole numbers; whatever else is given is matched on, too.
+  std::map<std::string, std::string> device;
+  std::string device_name;  // shown only
   std::string backend;
   std::string model_family, model_shape_hash, model_hash, weight_format;
   int64_t chunk = 0;          // effective prefill chunk of the base arm
@@ -92,7 +95,9 @@ class Runner {
   [[nodiscard]] virtual Result<Subject> describe(const Workload& workload, const Arm& base) = 0;
   [[nodiscard]] virtual Result<Prediction> predict(const Workload& workload, const Arm& arm) = 0;
   [[nodiscard]] virtual Result<Measurement> measure(const Workload& workload, const Arm& arm) = 0;
-  // Environment record: driver, kernel, compiler, commit, dirty flag, clocks, load, temperature.
+  // Environment record, an object: "driver", "kernel", "compiler", "commit" (text), "dirty" (bool),
+  // "readings" (name -> text: clocks, load, temperature, container limits) and "facts" (name ->
+  // number, for predicates); anything else is kept as it is. Every field may be absent.
   [[nodiscard]] virtual nlohmann::json environment() = 0;
   // Metrics known to this runner, and whether higher is better.
   struct MetricInfo {

@@ -1,0 +1,95 @@
+// A queue file (YAML) as experiments:
+//
+//   name: five-ideas
+//   defaults: {rounds: 2, pairs: 6, model: tiny}
+//   experiments:
+//     - id: band-order
+//       idea: Walk weight-row tiles in bands of 8
+//       switch: {key: prefill.tile_order, base: row, arm: band8}
+//       workload: {phase: prefill, prompt: prompts/prose.txt, prompt_tokens: 512}
+//       metric: prefill_tok_per_s
+//       claim: "+2%"
+//     - {id: floor, kind: aa, workload: {phase: prefill, prompt: …}, metric: …, rounds: 20}
+//
+// Parsing knows the file, not the runner: switches, metrics and models are checked when the queue
+// is prepared. Every error is a usage error "FILE:LINE: …". Pure but for reading the named files.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "experiment/runner.h"
+#include "ledger/record.h"
+
+namespace reckon::experiment {
+
+struct SwitchPair {
+  std::string key;
+  std::string base;  // "": the switch's default
+  std::string arm;
+};
+
+// Where the arms must differ; "" means any.
+struct Reach {
+  std::string op;
+  std::string phase;
+};
+
+struct MemoryLimit {
+  enum class Kind { kAbovePlan, kBytes, kPercent };
+  Kind kind = Kind::kBytes;
+  uint64_t bytes = 0;  // on top of the base arm's plan, or in all
+  double percent = 0;  // of the device's memory
+};
+
+struct Experiment {
+  std::string id;
+  int line = 0;  // in the queue file, counted from 1
+  std::string idea;
+  ledger::EntryKind kind = ledger::EntryKind::kComparison;
+  SwitchPair switch_pair;  // all empty for identical arms
+  SwitchValues set;        // of both arms; `workload.chunk` arrives here as prefill.chunk
+  Workload workload;       // complete: model, metric and the text of the prompt are filled in
+  Reach reach;             // phase defaults to the workload's
+  std::optional<MemoryLimit> memory_limit;
+  std::optional<double> claim;  // the least gain worth having, as a share: 0.02 is +2%
+  int rounds = 2;               // identical arms: how many the ledger shall hold in all
+  int pairs = 6;                // counted pairs a round
+  int warmup_pairs = 1;         // before them, in every process
+  int timeout_seconds = 300;    // for one measurement
+
+  [[nodiscard]] bool is_floor() const { return kind == ledger::EntryKind::kFloor; }
+};
+
+struct Queue {
+  std::string name;
+  std::string path;  // as given; starts every message
+  std::vector<Experiment> experiments;
+};
+
+inline constexpr size_t kMaximumQueueBytes = 4u << 20;
+inline constexpr size_t kMaximumPromptBytes = 16u << 20;
+
+[[nodiscard]] Result<Queue> load_queue(const std::string& path);
+
+// `path` names the file in messages; prompt files are looked for beside it, then upwards.
+[[nodiscard]] Result<Queue> parse_queue(std::string_view text, const std::string& path);
+
+// A queue of this one experiment that needs no other file: the prompt stands in it and every
+// default is spelled out. What an entry keeps, and what a replay runs.
+[[nodiscard]] std::string standalone_queue(const Experiment& experiment);
+
+// "90" (seconds), "90s", "9m", "1.5h". Usage errors name the text; at most 30 days, above zero.
+[[nodiscard]] Result<double> parse_seconds(std::string_view text);
+
+// "plan+32MiB", "8GiB", "75%".
+[[nodiscard]] Result<MemoryLimit> parse_memory_limit(std::string_view text);
+
+// "+2%" or "2%" as 0.02; above zero, at most 1000%.
+[[nodiscard]] Result<double> parse_claim(std::string_view text);
+
+}  // namespace reckon::experiment

@@ -1,0 +1,60 @@
+// What a round's parent and its child process say to each other: one JSON object a line.
+//
+//   parent -> child   the job      {"protocol":1,"workload":{…},"arms":[{…},{…}]}
+//   child  -> parent  ready        {"ready":1}
+//   parent -> child   a request    {"arm":0,"sequence":7}
+//   child  -> parent  the answer   {"sequence":7,"measurement":{…},"environment":{…}}
+//                     or           {"sequence":7,"error":{"kind":"refused","message":"…"}}
+//   the parent closes its end; the child ends with exit code 0.
+//
+// Encoding and decoding are pure. Decoders never trust their input: whatever is missing or of
+// another type is a kFailed error that names the field.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "experiment/runner.h"
+
+namespace reckon::experiment {
+
+inline constexpr int kProtocolVersion = 1;
+inline constexpr size_t kMaximumLineBytes = size_t{256} << 20;
+
+struct RoundJob {
+  Workload workload;
+  std::vector<Arm> arms;  // requests name them by index
+};
+
+struct RoundRequest {
+  int64_t arm = 0;
+  int64_t sequence = 0;  // counts the requests of one process from 0
+};
+
+struct RoundAnswer {
+  int64_t sequence = 0;
+  Result<Measurement> measurement = Measurement{};  // or the runner's own error
+  nlohmann::json environment = nlohmann::json::object();
+};
+
+// Lines without their newline; always valid UTF-8 (other bytes are replaced).
+[[nodiscard]] std::string encode_job(const RoundJob& job);
+[[nodiscard]] std::string encode_ready();
+[[nodiscard]] std::string encode_request(const RoundRequest& request);
+[[nodiscard]] std::string encode_answer(const RoundAnswer& answer);
+
+[[nodiscard]] Result<RoundJob> decode_job(std::string_view line);
+[[nodiscard]] Status decode_ready(std::string_view line);
+[[nodiscard]] Result<RoundRequest> decode_request(std::string_view line);
+[[nodiscard]] Result<RoundAnswer> decode_answer(std::string_view line);
+
+// The child's side: serves one job over the two descriptors until in_fd ends, then returns ok.
+// Nothing else may write to out_fd meanwhile. A runner's own error is answered and served on;
+// errors here are a broken pipe or a line that is not of this protocol.
+[[nodiscard]] Status serve_round(Runner& runner, int in_fd, int out_fd);
+
+}  // namespace reckon::experiment
