@@ -49,14 +49,15 @@ function(reckon_hash_variant_sources target sources)
     string(REGEX REPLACE "\\.cpp$" ".hash.h" hash_header ${relative})
     set(output ${PROJECT_BINARY_DIR}/generated/${hash_header})
     get_property(flags SOURCE ${source} PROPERTY COMPILE_OPTIONS)
-    set(build_flags ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}}
+    string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
+    set(build_flags ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}
                     ${RECKON_COMPILE_FLAGS} ${flags})
     add_custom_command(
       OUTPUT ${output}
       COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/cmake/source_hash.py
               --src ${PROJECT_SOURCE_DIR}/src --file ${relative} --output ${output}
-              --compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
-              --flags "${build_flags}"
+              "--compiler=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
+              "--flags=${build_flags}"
       DEPENDS ${source} ${headers} ${PROJECT_SOURCE_DIR}/cmake/source_hash.py
       COMMENT "Hashing ${relative}"
       VERBATIM)

@@ -1,0 +1,82 @@
+// Softmax in two passes over the keys, without a buffer of scores: the first finds the largest
+// score, the second computes each score again and adds up weights (float64) and weighted values
+// (float32), both in ascending order of positions. It costs a second look at the keys and needs
+// no scratch, whatever the context; no running maximum is ever rescaled.
+// A score is a float32 dot product of eight interleaved sums (element i goes to sum i mod 8),
+// added as ((0+1)+(2+3))+((4+5)+(6+7)), so that compilers can vectorise it in the stated order.
+#include <cmath>
+
+#include "kernels/reference/attention.hash.h"
+#include "kernels/reference/kernels.h"
+
+namespace reckon::kernels::reference {
+namespace {
+
+constexpr int64_t kLanes = 8;
+
+float dot(const float* a, const float* b, int64_t n) {
+  float sums[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int64_t l = 0; l < kLanes; ++l) sums[l] += a[i + l] * b[i + l];
+  }
+  for (; i < n; ++i) sums[i % kLanes] += a[i] * b[i];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+void store_rows(const AttentionArgs& args) {
+  for (int64_t r = 0; r < args.rows; ++r) {
+    for (int64_t h = 0; h < args.kv_heads; ++h) {
+      const int64_t from = (r * args.kv_heads + h) * args.head_dim;
+      const int64_t to = (h * args.capacity + args.first_position + r) * args.head_dim;
+      for (int64_t i = 0; i < args.head_dim; ++i) {
+        args.cache_k[to + i] = args.k[from + i];
+        args.cache_v[to + i] = args.v[from + i];
+      }
+    }
+  }
+}
+
+// Task: one row of one head.
+void attend(void* argument, int64_t task, int /*thread*/) {
+  const auto& args = *static_cast<const AttentionArgs*>(argument);
+  const int64_t row = task / args.heads;
+  const int64_t head = task % args.heads;
+  const int64_t kv_head = head / (args.heads / args.kv_heads);
+  const int64_t positions = args.first_position + row + 1;
+  const float* q = args.q + task * args.head_dim;
+  const float* keys = args.cache_k + kv_head * args.capacity * args.head_dim;
+  const float* values = args.cache_v + kv_head * args.capacity * args.head_dim;
+  float* out = args.out + task * args.head_dim;
+
+  float largest = -INFINITY;
+  for (int64_t p = 0; p < positions; ++p) {
+    largest = std::fmax(largest, args.scale * dot(q, keys + p * args.head_dim, args.head_dim));
+  }
+  double sum = 0;
+  for (int64_t i = 0; i < args.head_dim; ++i) out[i] = 0;
+  for (int64_t p = 0; p < positions; ++p) {
+    const float score = args.scale * dot(q, keys + p * args.head_dim, args.head_dim);
+    const float weight = std::exp(score - largest);
+    const float* value = values + p * args.head_dim;
+    sum += static_cast<double>(weight);
+    for (int64_t i = 0; i < args.head_dim; ++i) out[i] += weight * value[i];
+  }
+  const auto inverse = static_cast<float>(1.0 / sum);
+  for (int64_t i = 0; i < args.head_dim; ++i) out[i] *= inverse;
+}
+
+}  // namespace
+
+void attention(const AttentionArgs& args, KernelContext& context) {
+  stamp(context, kName, kSourceHash, args);
+  store_rows(args);
+  AttentionArgs copy = args;
+  parallel_for(context, args.rows * args.heads, attend, &copy);
+}
+
+const char* attention_hash() {
+  return kSourceHash;
+}
+
+}  // namespace reckon::kernels::reference

@@ -1,0 +1,70 @@
+#include "kernels/reference/variants.h"
+
+#include "kernels/reference/kernels.h"
+#include "tensor/dtype.h"
+
+namespace reckon::kernels {
+namespace {
+
+std::string supports_weight_rows(const OpCall& call) {
+  if (call.weight_type == DType::kI32) return "weights of type i32 have no arithmetic";
+  const int64_t block = block_elements(call.weight_type);
+  if (call.k % block != 0) {
+    return "k = " + std::to_string(call.k) + " is not a multiple of the block of " +
+           std::string(dtype_name(call.weight_type)) + " (" + std::to_string(block) + ")";
+  }
+  return "";
+}
+
+std::string supports_attention(const OpCall& call) {
+  if (call.groups < 1 || call.n % call.groups != 0) {
+    return std::to_string(call.n) + " query heads do not divide into " +
+           std::to_string(call.groups) + " groups";
+  }
+  return "";
+}
+
+uint64_t matmul_scratch(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return reference::matmul_scratch_bytes(call.rows, call.k, threads);
+}
+
+Variant row(Op op, KernelFn function, const char* source_hash) {
+  Variant variant;
+  variant.op = op;
+  variant.name = reference::kName;
+  variant.numerics = NumericsClass::kReference;
+  variant.isa = Isa::kScalar;
+  variant.function = function;
+  variant.source_hash = source_hash;
+  return variant;
+}
+
+Variant weight_row(Op op, KernelFn function, const char* source_hash) {
+  Variant variant = row(op, function, source_hash);
+  variant.layout = WeightLayout::kRows;
+  variant.supports = supports_weight_rows;
+  return variant;
+}
+
+std::vector<Variant> make_table() {
+  Variant matmul = weight_row(Op::kMatmul, reference::matmul, reference::matmul_hash());
+  matmul.scratch_bytes = matmul_scratch;
+  Variant attention = row(Op::kAttention, reference::attention, reference::attention_hash());
+  attention.supports = supports_attention;
+  return {weight_row(Op::kEmbedding, reference::embedding, reference::embedding_hash()),
+          row(Op::kRmsNorm, reference::rms_norm, reference::rms_norm_hash()),
+          matmul,
+          row(Op::kRope, reference::rope, reference::rope_hash()),
+          attention,
+          row(Op::kSwiglu, reference::swiglu, reference::swiglu_hash()),
+          row(Op::kAdd, reference::add, reference::add_hash())};
+}
+
+}  // namespace
+
+std::span<const Variant> reference_variants() {
+  static const std::vector<Variant> table = make_table();
+  return table;
+}
+
+}  // namespace reckon::kernels
