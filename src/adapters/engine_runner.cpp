@@ -157,8 +157,7 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
   passes.prefill_rows = engine::chunk_rows(static_cast<int64_t>(bound.prompt.size()), chunk);
   passes.decode = workload.generate_tokens > 1;
   TRY_ASSIGN(const engine::SessionPlan plan,
-             engine::plan_session(bound.model->checkpoint(), bound.model->model(), planner,
-                                  bound.shape, passes));
+             engine::plan_session(bound.model->model(), planner, bound.shape, passes));
   Prediction prediction;
   for (const engine::PlannedCall& planned : plan.calls) {
     prediction.rows.push_back({to_text(kernels::predicted_row(planned.call, *planned.choice)),
@@ -170,7 +169,7 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
   prediction.planned_bytes = plan.total_bytes;
   prediction.budget_bytes = budget.bytes;
   prediction.budget_source = budget.source;
-  const Status fits = engine::check_budget(plan, budget);
+  const Status fits = engine::check_budget(bound.model->model(), planner, plan, budget);
   prediction.fits = fits.ok();
   if (!fits.ok()) prediction.refusal = fits.error().message;
   for (const MemoryTerm& term : plan.terms) {

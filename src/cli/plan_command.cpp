@@ -48,8 +48,7 @@ Result<Planned> make_plan(const engine::LoadedModel& model, const kernels::Switc
   if (options.prompt != 0) {
     passes.prefill_rows = engine::chunk_rows(options.prompt, switches.integer("prefill.chunk"));
   }
-  TRY_ASSIGN(planned.plan, engine::plan_session(model.checkpoint(), model.model(), *planned.planner,
-                                                shape, passes));
+  TRY_ASSIGN(planned.plan, engine::plan_session(model.model(), *planned.planner, shape, passes));
   return planned;
 }
 
@@ -211,7 +210,7 @@ Result<ExitCode> run_plan(const PlanOptions& options) {
   } else {
     fmt::print("{}\n{}", memory_text(planned.plan, budget), kernels_text(planned.plan));
   }
-  TRY(engine::check_budget(planned.plan, budget));
+  TRY(engine::check_budget(model->model(), *planned.planner, planned.plan, budget));
   return kExitDone;
 }
 

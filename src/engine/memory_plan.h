@@ -2,7 +2,8 @@
 // budget that it must fit.
 //
 // Pure but for detect_budget(). Plan and observed peak agree because a session allocates exactly
-// these terms.
+// these terms. Sizes are in bytes, rounded as arenas round them; every product is checked for
+// overflow, so that an impossible size is an error here and never reaches an allocator.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ namespace reckon::engine {
 
 // What a session is for; the memory it needs follows from it.
 struct SessionShape {
-  int64_t capacity = 4096;  // positions of context
-  int64_t chunk = 0;        // prefill chunk; 0: the prefill.chunk switch. Capped at the capacity.
+  int64_t capacity = 0;  // positions of context; 0: 4096, or the model's limit where it is less
+  int64_t chunk = 0;     // prefill chunk; 0: the prefill.chunk switch. Capped at the capacity.
   models::LogitRows logit_rows = models::LogitRows::kLast;
 };
 
@@ -47,8 +48,24 @@ struct PassKinds {
 // Which row counts a prefill of `tokens` in chunks of `chunk` has: {chunk, remainder}.
 [[nodiscard]] std::vector<int64_t> chunk_rows(int64_t tokens, int64_t chunk);
 
-[[nodiscard]] Result<SessionPlan> plan_session(const formats::Checkpoint& checkpoint,
-                                               const models::Model& model,
+// The shape with its defaults filled in. Usage errors: a context under 1 or beyond the model's
+// limit, a chunk under 1.
+[[nodiscard]] Result<SessionShape> resolve_shape(const models::Model& model,
+                                                 const kernels::SwitchSet& switches,
+                                                 const SessionShape& shape);
+
+// The buffers of a session of a resolved shape: state first, then the activations.
+struct SessionBuffers {
+  std::vector<models::BufferSpec> state;
+  std::vector<models::BufferSpec> activations;
+};
+[[nodiscard]] SessionBuffers session_buffers(const models::Model& model, const SessionShape& shape);
+
+// Lists the calls of the passes and adds up the terms. The terms follow from the shape alone: the
+// scratch is the most that any prefill of up to a chunk, or a decode, may need. Errors: see
+// resolve_shape(); what the planner reports for a call of the passes; refused where a size does
+// not fit in 63 bits.
+[[nodiscard]] Result<SessionPlan> plan_session(const models::Model& model,
                                                kernels::Planner& planner, const SessionShape& shape,
                                                const PassKinds& passes);
 
@@ -57,12 +74,15 @@ struct Budget {
   std::string source;  // "available memory", "container limit", "--memory-limit 75%"
 };
 
-// The smallest of: memory available now, the container's limit (cgroup v2 or v1, what is left of
-// it), and the user's limit if given.
+// The smallest of: memory available now, what is left of the container's limit (cgroup v2 or v1;
+// file cache that can be dropped counts as left), and the user's limit if given (percent of the
+// physical memory). A usage error where the user's limit is no size.
 [[nodiscard]] Result<Budget> detect_budget(const std::optional<std::string>& user_limit);
 
 // Ok where the plan fits; else a refusal with both figures, the largest terms and what would make
-// it fit (a smaller chunk or a shorter context, computed).
-[[nodiscard]] Status check_budget(const SessionPlan& plan, const Budget& budget);
+// it fit: the largest smaller chunk and the longest shorter context that do, where there are any.
+// `model` and `planner` are those of the plan.
+[[nodiscard]] Status check_budget(const models::Model& model, const kernels::Planner& planner,
+                                  const SessionPlan& plan, const Budget& budget);
 
 }  // namespace reckon::engine

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,18 +35,22 @@ class Session {
   [[nodiscard]] static Result<std::unique_ptr<Session>> create(const LoadedModel& model,
                                                                const SessionOptions& options);
 
-  // Appends tokens in chunks; returns the logits of the last token [vocabulary], or, in a session
-  // made for kAll, calls `each_chunk` with the logits of every row of each chunk. Views are valid
-  // until the next call. Errors: no tokens, a token outside the vocabulary, no room left.
+  // Appends tokens in chunks and returns the logits of the last one [vocabulary]. Usage errors: no
+  // tokens, a token outside the vocabulary, no room left; then nothing was run. Where the plan
+  // refuses a pass (failed or usage), the chunks before it stay. Views are valid until the next
+  // call.
   [[nodiscard]] Result<std::span<const float>> prefill(std::span<const int32_t> tokens);
+  // The same in a session made for LogitRows::kAll (else a CHECK): calls `each_chunk` with the
+  // logits of every row of each chunk.
   using ChunkLogits = std::function<void(int64_t first_position, Activation logits)>;
   [[nodiscard]] Status prefill_all(std::span<const int32_t> tokens, const ChunkLogits& each_chunk);
-  // One token; the logits after it.
+  // One token; the logits after it [vocabulary]. Errors as for prefill().
   [[nodiscard]] Result<std::span<const float>> decode(int32_t token);
 
   [[nodiscard]] int64_t position() const { return position_; }
   [[nodiscard]] int64_t capacity() const;
-  // Forgets everything from `position` on (position <= position()).
+  // Forgets everything from `position` on (0 <= position <= position(), else a usage error). All
+  // that a KV cache needs to go back to an earlier state.
   [[nodiscard]] Status truncate(int64_t position);
 
   [[nodiscard]] kernels::Trace& trace() { return trace_; }
@@ -58,10 +63,12 @@ class Session {
  private:
   Session(const LoadedModel& model, const SessionOptions& options);
   [[nodiscard]] Status allocate();
+  [[nodiscard]] Status check_room(std::span<const int32_t> tokens) const;
+  [[nodiscard]] Status prefill_chunks(std::span<const int32_t> tokens,
+                                      const ChunkLogits& each_chunk);
   [[nodiscard]] Result<Activation> run(kernels::Phase phase, std::span<const int32_t> tokens);
 
   const LoadedModel& model_;
-  SessionOptions options_;
   std::unique_ptr<kernels::Planner> planner_;
   SessionPlan plan_;
   ArenaSet arenas_;

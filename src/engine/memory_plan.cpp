@@ -1,0 +1,264 @@
+#include "engine/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/bytes.h"
+#include "kernels/recorder.h"
+
+namespace reckon::engine {
+namespace {
+
+using kernels::Phase;
+using models::BufferSpec;
+using models::LogitRows;
+
+constexpr int64_t kDefaultCapacity = 4096;
+
+std::vector<Activation> without_memory(const std::vector<BufferSpec>& specs) {
+  std::vector<Activation> buffers;
+  for (const BufferSpec& spec : specs) buffers.push_back({nullptr, spec.rows, spec.columns});
+  return buffers;
+}
+
+// Runs passes of one shape on nothing but their sizes.
+class DryRun {
+ public:
+  DryRun(const models::Model& model, const SessionShape& shape)
+      : model_(model), shape_(shape), tokens_(static_cast<size_t>(shape.chunk), 0) {
+    const SessionBuffers buffers = session_buffers(model, shape);
+    state_ = without_memory(buffers.state);
+    activations_ = without_memory(buffers.activations);
+  }
+
+  [[nodiscard]] Status prefill(kernels::Recorder& recorder, int64_t rows) const {
+    return pass(recorder, Phase::kPrefill, rows, shape_.logit_rows);
+  }
+  [[nodiscard]] Status decode(kernels::Recorder& recorder) const {
+    return pass(recorder, Phase::kDecode, 1, LogitRows::kLast);
+  }
+
+ private:
+  [[nodiscard]] Status pass(kernels::Recorder& recorder, Phase phase, int64_t rows,
+                            LogitRows logit_rows) const {
+    recorder.set_phase(phase);
+    const models::Pass pass{.tokens = std::span(tokens_).first(static_cast<size_t>(rows)),
+                            .first_position = 0,
+                            .logit_rows = logit_rows,
+                            .observe = {}};
+    return model_.forward(recorder, pass, state_, activations_);
+  }
+
+  const models::Model& model_;
+  const SessionShape& shape_;
+  std::vector<int32_t> tokens_;
+  std::vector<Activation> state_;
+  std::vector<Activation> activations_;
+};
+
+Result<std::vector<PlannedCall>> plan_calls(const DryRun& dry_run, kernels::Planner& planner,
+                                            const SessionShape& shape, const PassKinds& passes) {
+  kernels::Recorder recorder;
+  const std::vector<int64_t> full_chunk{shape.chunk};
+  for (const int64_t rows : passes.prefill_rows.empty() ? full_chunk : passes.prefill_rows) {
+    if (rows < 1 || rows > shape.chunk) {
+      return usage_error(fmt::format("a prefill pass of {} rows in a session whose chunk is {}",
+                                     rows, shape.chunk));
+    }
+    TRY(dry_run.prefill(recorder, rows));
+  }
+  if (passes.decode) TRY(dry_run.decode(recorder));
+  std::vector<PlannedCall> calls;
+  for (const auto& [call, count] : recorder.calls()) {
+    TRY_ASSIGN(const kernels::Choice* choice, planner.choose(call));
+    calls.push_back({call, choice, count});
+  }
+  return calls;
+}
+
+// Over every row count that a pass of the session may have. A call that the planner refuses will
+// be refused when it is made, so that it needs no scratch.
+Result<uint64_t> largest_scratch(const DryRun& dry_run, const kernels::Planner& planner,
+                                 const SessionShape& shape) {
+  kernels::Planner probe = planner;  // what it memoises here is of no use later
+  uint64_t largest = 0;
+  for (int64_t rows = 0; rows <= shape.chunk; ++rows) {
+    kernels::Recorder recorder;
+    if (rows == 0) {
+      TRY(dry_run.decode(recorder));
+    } else {
+      TRY(dry_run.prefill(recorder, rows));
+    }
+    for (const auto& counted : recorder.calls()) {
+      const auto choice = probe.choose(counted.call);
+      if (choice.ok()) largest = std::max(largest, (*choice)->scratch_bytes);
+    }
+  }
+  return largest;
+}
+
+Error too_large(const SessionShape& shape) {
+  return refused(fmt::format(
+      "a context of {} positions in chunks of {} needs more memory than can be addressed",
+      shape.capacity, shape.chunk));
+}
+
+// Adds a term of `bytes`; false where the sum leaves 63 bits.
+bool add_term(SessionPlan& plan, MemoryTag tag, const std::string& name, uint64_t bytes) {
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+  if (bytes == 0) return true;
+  if (bytes > kMost) return false;
+  plan.terms.push_back({tag, name, arena_rounded(bytes)});
+  return add_checked(plan.total_bytes, plan.terms.back().bytes, plan.total_bytes) &&
+         plan.total_bytes <= kMost;
+}
+
+bool add_buffers(SessionPlan& plan, const std::vector<BufferSpec>& specs) {
+  for (const BufferSpec& spec : specs) {
+    uint64_t values = 0;
+    uint64_t bytes = 0;
+    if (!multiply_checked(static_cast<uint64_t>(spec.rows), static_cast<uint64_t>(spec.columns),
+                          values) ||
+        !multiply_checked(values, sizeof(float), bytes) ||
+        !add_term(plan, spec.tag, spec.name, bytes)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// ---- the refusal ----
+
+std::string largest_terms(const SessionPlan& plan) {
+  std::vector<MemoryTerm> terms = plan.terms;
+  std::ranges::stable_sort(terms, std::greater<>(), &MemoryTerm::bytes);
+  std::string text;
+  for (size_t i = 0; i < std::min<size_t>(terms.size(), 4); ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", terms[i].name, format_bytes(terms[i].bytes));
+  }
+  return text;
+}
+
+// What a session of another shape would take; none where it cannot be planned.
+class Alternatives {
+ public:
+  Alternatives(const models::Model& model, const kernels::Planner& planner, const SessionPlan& plan,
+               uint64_t budget)
+      : model_(model), planner_(planner), plan_(plan), budget_(budget) {}
+
+  // The largest value in [1, limit] for which `fits` holds, given that it holds below each such
+  // value, too; 0 where there is none.
+  template <typename Fits>
+  [[nodiscard]] static int64_t largest(int64_t limit, const Fits& fits) {
+    int64_t low = 0;
+    int64_t high = limit;
+    while (low < high) {
+      const int64_t middle = low + (high - low + 1) / 2;
+      if (fits(middle)) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return low;
+  }
+
+  [[nodiscard]] int64_t largest_chunk() const {
+    return largest(plan_.shape.chunk - 1,
+                   [&](int64_t chunk) { return fits(plan_.shape.capacity, chunk); });
+  }
+  [[nodiscard]] int64_t longest_context(int64_t chunk) const {
+    return largest(plan_.shape.capacity - 1,
+                   [&](int64_t capacity) { return fits(capacity, chunk); });
+  }
+
+ private:
+  [[nodiscard]] bool fits(int64_t capacity, int64_t chunk) const {
+    kernels::Planner planner = planner_;
+    const SessionShape shape{capacity, chunk, plan_.shape.logit_rows};
+    const auto plan = plan_session(model_, planner, shape, PassKinds{});
+    return plan.ok() && plan->total_bytes <= budget_;
+  }
+
+  const models::Model& model_;
+  const kernels::Planner& planner_;
+  const SessionPlan& plan_;
+  uint64_t budget_;
+};
+
+std::string remedy(const Alternatives& alternatives, const SessionShape& shape) {
+  const int64_t chunk = alternatives.largest_chunk();
+  const int64_t context = alternatives.longest_context(shape.chunk);
+  if (chunk > 0 && context > 0) {
+    return fmt::format("a chunk of {} or a context of {} would fit", chunk, context);
+  }
+  if (chunk > 0) return fmt::format("a chunk of {} would fit", chunk);
+  if (context > 0) return fmt::format("a context of {} would fit", context);
+  const int64_t shortest = alternatives.longest_context(1);
+  if (shortest > 0) {
+    return fmt::format("a context of {} with a chunk of 1 would fit", shortest);
+  }
+  return "no smaller chunk or context would make it fit";
+}
+
+}  // namespace
+
+std::vector<int64_t> chunk_rows(int64_t tokens, int64_t chunk) {
+  std::vector<int64_t> rows;
+  if (tokens >= chunk) rows.push_back(chunk);
+  if (tokens % chunk != 0) rows.push_back(tokens % chunk);
+  return rows;
+}
+
+Result<SessionShape> resolve_shape(const models::Model& model, const kernels::SwitchSet& switches,
+                                   const SessionShape& shape) {
+  const int64_t limit = model.info().context_limit;
+  SessionShape resolved = shape;
+  if (shape.capacity == 0) resolved.capacity = std::min(kDefaultCapacity, limit);
+  if (resolved.capacity < 1 || resolved.capacity > limit) {
+    return usage_error(fmt::format("a context of {} positions; this model takes 1 to {}",
+                                   resolved.capacity, limit));
+  }
+  if (shape.chunk == 0) resolved.chunk = switches.integer("prefill.chunk");
+  if (resolved.chunk < 1) {
+    return usage_error(fmt::format("a chunk of {} tokens; expected 1 or more", resolved.chunk));
+  }
+  resolved.chunk = std::min(resolved.chunk, resolved.capacity);
+  return resolved;
+}
+
+SessionBuffers session_buffers(const models::Model& model, const SessionShape& shape) {
+  const int64_t logit_rows = shape.logit_rows == LogitRows::kAll ? shape.chunk : 1;
+  return {model.state_specs(shape.capacity), model.activation_specs(shape.chunk, logit_rows)};
+}
+
+Result<SessionPlan> plan_session(const models::Model& model, kernels::Planner& planner,
+                                 const SessionShape& shape, const PassKinds& passes) {
+  SessionPlan plan;
+  TRY_ASSIGN(plan.shape, resolve_shape(model, planner.switches(), shape));
+  const SessionBuffers buffers = session_buffers(model, plan.shape);
+  if (!add_term(plan, MemoryTag::kWeights, "weights", model.info().weight_bytes) ||
+      !add_buffers(plan, buffers.state) || !add_buffers(plan, buffers.activations)) {
+    return too_large(plan.shape);
+  }
+  const DryRun dry_run(model, plan.shape);
+  TRY_ASSIGN(plan.calls, plan_calls(dry_run, planner, plan.shape, passes));
+  TRY_ASSIGN(const uint64_t scratch, largest_scratch(dry_run, planner, plan.shape));
+  if (!add_term(plan, MemoryTag::kScratch, "scratch", scratch)) return too_large(plan.shape);
+  return plan;
+}
+
+Status check_budget(const models::Model& model, const kernels::Planner& planner,
+                    const SessionPlan& plan, const Budget& budget) {
+  if (plan.total_bytes <= budget.bytes) return {};
+  const Alternatives alternatives(model, planner, plan, budget.bytes);
+  return refused(fmt::format(
+      "a context of {} in chunks of {} needs {}, but {} leaves {}; the largest terms are {}; {}",
+      plan.shape.capacity, plan.shape.chunk, format_bytes(plan.total_bytes), budget.source,
+      format_bytes(budget.bytes), largest_terms(plan), remedy(alternatives, plan.shape)));
+}
+
+}  // namespace reckon::engine
