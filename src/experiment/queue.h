@@ -71,8 +71,8 @@ struct Queue {
   std::vector<Experiment> experiments;
 };
 
-inline constexpr size_t kMaximumQueueBytes = 4u << 20;
-inline constexpr size_t kMaximumPromptBytes = 16u << 20;
+inline constexpr size_t kMaximumQueueBytes = 8u << 20;
+inline constexpr size_t kMaximumPromptBytes = 1u << 20;
 
 [[nodiscard]] Result<Queue> load_queue(const std::string& path);
 

@@ -1,0 +1,363 @@
+#include "experiment/queue.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <span>
+
+#include "base/text.h"
+#include "experiment/utf8.h"
+#include "experiment/yaml_tree.h"
+
+namespace reckon::experiment {
+namespace {
+
+using Keys = std::vector<std::string>;
+
+const Keys kQueueKeys{"name", "defaults", "experiments"};
+const Keys kDefaultKeys{"rounds", "pairs",  "warmup_pairs", "timeout",
+                        "model",  "metric", "claim",        "memory_limit"};
+const Keys kExperimentKeys{"id",     "idea",   "kind",         "model",        "switch", "set",
+                           "reach",  "metric", "workload",     "memory_limit", "tokens", "claim",
+                           "rounds", "pairs",  "warmup_pairs", "timeout"};
+const Keys kSwitchKeys{"key", "base", "arm"};
+const Keys kReachKeys{"op", "phase"};
+const Keys kWorkloadKeys{"phase",    "prompt", "prompt_file", "prompt_tokens",
+                         "generate", "chunk",  "context"};
+
+constexpr int64_t kMaximumTokens = int64_t{1} << 24;
+
+// Reads the fields of one map, with a second map that stands in for what the first one lacks.
+class Fields {
+ public:
+  Fields(const std::string& path, const YamlNode& map, std::string what,
+         const YamlNode* defaults = nullptr)
+      : path_(path), map_(map), defaults_(defaults), what_(std::move(what)) {}
+
+  // Is it a map, with no key that is not among `allowed`?
+  Status check(std::span<const std::string> allowed) const {
+    if (map_.kind != YamlNode::Kind::kMap) return error(map_.line, "expected a map of keys");
+    for (const YamlNode::Member& member : map_.members) {
+      if (std::find(allowed.begin(), allowed.end(), member.key) != allowed.end()) continue;
+      const std::string known = nearest(member.key, allowed);
+      return error(member.key_line,
+                   fmt::format("unknown key '{}'; {}", member.key,
+                               known.empty() ? "known are " + join(allowed, ", ")
+                                             : fmt::format("did you mean '{}'?", known)));
+    }
+    return {};
+  }
+
+  const YamlNode* find(std::string_view key) const {
+    const YamlNode* node = map_.find(key);
+    return node == nullptr && defaults_ != nullptr ? defaults_->find(key) : node;
+  }
+
+  // "" where it is absent.
+  Result<std::string> text(const std::string& key) const {
+    const YamlNode* node = find(key);
+    if (node == nullptr) return std::string();
+    if (node->kind != YamlNode::Kind::kScalar || node->scalar.empty()) {
+      return error(node->line, fmt::format("'{}' must be a word or a text", key));
+    }
+    return node->scalar;
+  }
+
+  Result<std::string> required(const std::string& key) const {
+    TRY_ASSIGN(std::string value, text(key));
+    if (value.empty()) return error(map_.line, fmt::format("'{}' is missing", key));
+    return value;
+  }
+
+  Result<int64_t> integer(const std::string& key, int64_t minimum, int64_t maximum,
+                          int64_t absent) const {
+    const YamlNode* node = find(key);
+    if (node == nullptr) return absent;
+    int64_t value = 0;
+    const char* begin = node->scalar.data();
+    const char* end = begin + node->scalar.size();
+    const auto [stop, failure] = std::from_chars(begin, end, value);
+    if (node->kind != YamlNode::Kind::kScalar || failure != std::errc() || stop != end ||
+        value < minimum || value > maximum) {
+      return error(node->line,
+                   fmt::format("'{}' must be a whole number from {} to {}", key, minimum, maximum));
+    }
+    return value;
+  }
+
+  // A scalar through one of the parsers of queue.h, its error with the line in front.
+  template <typename T>
+  Result<std::optional<T>> parsed(const std::string& key,
+                                  Result<T> (*parse)(std::string_view)) const {
+    TRY_ASSIGN(const std::string value, text(key));
+    if (value.empty()) return std::optional<T>();
+    Result<T> result = parse(value);
+    if (!result.ok()) {
+      return error(find(key)->line, fmt::format("'{}': {}", key, result.error().message));
+    }
+    return std::optional<T>(std::move(result).value());
+  }
+
+  Error error(int line, const std::string& message) const {
+    return yaml_error(path_, line, what_.empty() ? message : what_ + ": " + message);
+  }
+  Error key_error(const std::string& key, const std::string& message) const {
+    const YamlNode* node = find(key);
+    return error(node == nullptr ? map_.line : node->line, message);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& what() const { return what_; }
+
+ private:
+  const std::string& path_;
+  const YamlNode& map_;
+  const YamlNode* defaults_;
+  std::string what_;
+};
+
+Result<std::string> read_file(const std::string& path, size_t limit) {
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(path, failure)) {
+    return usage_error(fmt::format("{}: no such file", path));
+  }
+  if (std::filesystem::file_size(path, failure) > limit) {
+    return usage_error(fmt::format("{}: larger than {} bytes", path, limit));
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) return failed(fmt::format("{}: cannot be read", path));
+  return text;
+}
+
+// A prompt file beside the queue or in a folder above it.
+Result<std::string> read_prompt(const Fields& fields, const std::string& key,
+                                const std::string& name) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  fs::path folder = fs::absolute(fields.path(), failure).parent_path();
+  fs::path file = folder / name;
+  while (!fs::is_regular_file(file, failure) && folder.has_relative_path()) {
+    folder = folder.parent_path();
+    file = folder / name;
+  }
+  if (!fs::is_regular_file(file, failure)) {
+    return fields.key_error(
+        key, fmt::format("'{}' is neither beside the queue nor in a folder above it", name));
+  }
+  Result<std::string> text = read_file(file.string(), kMaximumPromptBytes);
+  if (!text.ok()) return fields.key_error(key, text.error().message);
+  if (!valid_utf8(*text)) return fields.key_error(key, fmt::format("'{}' is not UTF-8", name));
+  return text;
+}
+
+Result<std::string> prompt_of(const Fields& fields) {
+  TRY_ASSIGN(const std::string file, fields.text("prompt_file"));
+  TRY_ASSIGN(std::string prompt, fields.text("prompt"));
+  if (file.empty() == prompt.empty()) {
+    return fields.key_error("prompt", "expected one of 'prompt' and 'prompt_file'");
+  }
+  const bool names_file =
+      prompt.starts_with("prompts/") && prompt.find_first_of(" \t\n") == std::string::npos;
+  if (!file.empty()) {
+    TRY_ASSIGN(prompt, read_prompt(fields, "prompt_file", file));
+  } else if (names_file) {
+    TRY_ASSIGN(prompt, read_prompt(fields, "prompt", std::string(prompt)));
+  }
+  if (prompt.empty()) return fields.key_error("prompt_file", "the prompt is empty");
+  return prompt;
+}
+
+Status check_phase(const Fields& fields, const std::string& phase) {
+  if (phase == "prefill" || phase == "decode") return {};
+  return fields.key_error("phase",
+                          fmt::format("'{}' is no phase: expected prefill or decode", phase));
+}
+
+Status read_workload(const Fields& outer, Experiment& experiment) {
+  const YamlNode* node = outer.find("workload");
+  if (node == nullptr) return outer.key_error("id", "'workload' is missing");
+  const Fields fields(outer.path(), *node, outer.what() + ": workload");
+  TRY(fields.check(kWorkloadKeys));
+  Workload& workload = experiment.workload;
+  TRY_ASSIGN(workload.phase, fields.required("phase"));
+  TRY(check_phase(fields, workload.phase));
+  TRY_ASSIGN(workload.prompt, prompt_of(fields));
+  TRY_ASSIGN(workload.prompt_tokens, fields.integer("prompt_tokens", 0, kMaximumTokens, 0));
+  TRY_ASSIGN(workload.generate_tokens, fields.integer("generate", 0, kMaximumTokens, 0));
+  TRY_ASSIGN(workload.context, fields.integer("context", 0, kMaximumTokens, 0));
+  if (workload.phase == "decode" && workload.generate_tokens == 0) {
+    return fields.key_error("phase", "'generate' is missing: how many tokens shall be decoded?");
+  }
+  TRY_ASSIGN(const int64_t chunk, fields.integer("chunk", 1, kMaximumTokens, 0));
+  if (chunk == 0) return {};
+  if (experiment.set.contains("prefill.chunk") || experiment.switch_pair.key == "prefill.chunk") {
+    return fields.key_error("chunk", "prefill.chunk is set elsewhere in this experiment");
+  }
+  experiment.set["prefill.chunk"] = fmt::format("{}", chunk);
+  return {};
+}
+
+Status read_switch(const Fields& outer, Experiment& experiment) {
+  const YamlNode* node = outer.find("switch");
+  if (experiment.is_floor()) {
+    if (node == nullptr) return {};
+    return outer.key_error("switch", "identical arms (kind: aa) have no 'switch'; use 'set'");
+  }
+  if (node == nullptr) return outer.key_error("id", "'switch' is missing");
+  const Fields fields(outer.path(), *node, outer.what() + ": switch");
+  const YamlNode* arm = node->find("arm");
+  const YamlNode* arms = node->find("arms");
+  if (arms != nullptr || (arm != nullptr && arm->kind == YamlNode::Kind::kList)) {
+    return fields.error((arms != nullptr ? arms : arm)->line,
+                        "more than two arms are not in this version; give each its experiment");
+  }
+  TRY(fields.check(kSwitchKeys));
+  SwitchPair& pair = experiment.switch_pair;
+  TRY_ASSIGN(pair.key, fields.required("key"));
+  TRY_ASSIGN(pair.base, fields.text("base"));
+  TRY_ASSIGN(pair.arm, fields.required("arm"));
+  if (pair.base == pair.arm) {
+    return fields.key_error("arm", "base and arm are the same; identical arms are kind: aa");
+  }
+  return {};
+}
+
+Status read_set(const Fields& outer, Experiment& experiment) {
+  const YamlNode* node = outer.find("set");
+  if (node == nullptr) return {};
+  if (node->kind != YamlNode::Kind::kMap) return outer.error(node->line, "'set' must be a map");
+  for (const YamlNode::Member& member : node->members) {
+    if (member.value.kind != YamlNode::Kind::kScalar || member.value.scalar.empty()) {
+      return outer.error(member.key_line, fmt::format("'{}' needs a value", member.key));
+    }
+    if (member.key == experiment.switch_pair.key) {
+      return outer.error(member.key_line,
+                         fmt::format("'{}' is the switch between the arms", member.key));
+    }
+    experiment.set[member.key] = member.value.scalar;
+  }
+  return {};
+}
+
+Status read_reach(const Fields& outer, Experiment& experiment) {
+  experiment.reach.phase = experiment.workload.phase;
+  const YamlNode* node = outer.find("reach");
+  if (node == nullptr) return {};
+  const Fields fields(outer.path(), *node, outer.what() + ": reach");
+  if (experiment.is_floor()) return fields.error(node->line, "identical arms have no reach");
+  TRY(fields.check(kReachKeys));
+  TRY_ASSIGN(experiment.reach.op, fields.text("op"));
+  TRY_ASSIGN(const std::string phase, fields.text("phase"));
+  if (!phase.empty()) experiment.reach.phase = phase;
+  return {};
+}
+
+Status read_tokens(const Fields& fields) {
+  TRY_ASSIGN(const std::string tokens, fields.text("tokens"));
+  if (tokens.empty() || tokens == "identical") return {};
+  if (tokens == "may-diverge") {
+    return fields.key_error("tokens", "'may-diverge' is not in this version; use 'identical'");
+  }
+  return fields.key_error("tokens", fmt::format("'{}' is no policy: expected identical", tokens));
+}
+
+Status read_design(const Fields& fields, Experiment& experiment) {
+  const auto integer = [&](const char* key, int64_t minimum, int& value) -> Status {
+    TRY_ASSIGN(const int64_t read, fields.integer(key, minimum, 1000, value));
+    value = static_cast<int>(read);
+    return {};
+  };
+  TRY(integer("rounds", 1, experiment.rounds));
+  TRY(integer("pairs", 1, experiment.pairs));
+  TRY(integer("warmup_pairs", 0, experiment.warmup_pairs));
+  TRY_ASSIGN(const std::optional<double> timeout, fields.parsed("timeout", parse_seconds));
+  if (timeout && (*timeout < 1 || *timeout > 86400)) {
+    return fields.key_error("timeout", "'timeout' must be from 1s to 24h");
+  }
+  if (timeout) experiment.timeout_seconds = static_cast<int>(*timeout);
+  TRY_ASSIGN(experiment.claim, fields.parsed("claim", parse_claim));
+  if (experiment.is_floor()) experiment.claim.reset();
+  TRY_ASSIGN(experiment.memory_limit, fields.parsed("memory_limit", parse_memory_limit));
+  return {};
+}
+
+Result<std::string> model_of(const Fields& fields) {
+  const YamlNode* node = fields.find("model");
+  if (node != nullptr && node->kind == YamlNode::Kind::kMap) {
+    return fields.error(node->line, "synthetic models are not in this version; 'model' is a name");
+  }
+  return fields.required("model");
+}
+
+Result<Experiment> read_experiment(const std::string& path, const YamlNode& node,
+                                   const YamlNode* defaults) {
+  Experiment experiment;
+  experiment.line = node.line;
+  {
+    const Fields unnamed(path, node, "experiment");
+    if (node.kind != YamlNode::Kind::kMap) return unnamed.error(node.line, "expected a map");
+    TRY_ASSIGN(experiment.id, unnamed.required("id"));
+  }
+  const std::string what = fmt::format("experiment '{}'", shorten(one_line(experiment.id), 60));
+  const Fields fields(path, node, what, defaults);
+  TRY(fields.check(kExperimentKeys));
+  if (experiment.id.size() > 100 || one_line(experiment.id) != experiment.id) {
+    return fields.key_error("id", "an id is one line of at most 100 bytes");
+  }
+  TRY_ASSIGN(const std::string kind, fields.text("kind"));
+  if (kind == "aa") {
+    experiment.kind = ledger::EntryKind::kFloor;
+  } else if (!kind.empty() && kind != "ab") {
+    return fields.key_error("kind", fmt::format("'{}' is no kind: expected ab or aa", kind));
+  }
+  TRY_ASSIGN(experiment.idea, fields.text("idea"));
+  if (experiment.idea.empty() && !experiment.is_floor()) {
+    return fields.key_error("id", "'idea' is missing: what is tried, in a sentence");
+  }
+  TRY_ASSIGN(experiment.workload.model, model_of(fields));
+  TRY_ASSIGN(experiment.workload.metric, fields.required("metric"));
+  TRY(read_switch(fields, experiment));
+  TRY(read_set(fields, experiment));
+  TRY(read_workload(fields, experiment));
+  TRY(read_reach(fields, experiment));
+  TRY(read_tokens(fields));
+  TRY(read_design(fields, experiment));
+  return experiment;
+}
+
+}  // namespace
+
+Result<Queue> parse_queue(std::string_view text, const std::string& path) {
+  TRY_ASSIGN(const YamlNode root, parse_yaml(text, path));
+  const Fields fields(path, root, "");
+  TRY(fields.check(kQueueKeys));
+  Queue queue;
+  queue.path = path;
+  TRY_ASSIGN(queue.name, fields.required("name"));
+  const YamlNode* defaults = fields.find("defaults");
+  if (defaults != nullptr) TRY(Fields(path, *defaults, "defaults").check(kDefaultKeys));
+  const YamlNode* list = fields.find("experiments");
+  if (list == nullptr || list->kind != YamlNode::Kind::kList || list->items.empty()) {
+    return fields.key_error("experiments", "'experiments' must be a list with at least one item");
+  }
+  std::set<std::string> ids;
+  for (const YamlNode& item : list->items) {
+    TRY_ASSIGN(Experiment experiment, read_experiment(path, item, defaults));
+    if (!ids.insert(experiment.id).second) {
+      return yaml_error(path, item.line, fmt::format("two experiments '{}'", experiment.id));
+    }
+    queue.experiments.push_back(std::move(experiment));
+  }
+  return queue;
+}
+
+Result<Queue> load_queue(const std::string& path) {
+  TRY_ASSIGN(const std::string text, read_file(path, kMaximumQueueBytes));
+  return parse_queue(text, path);
+}
+
+}  // namespace reckon::experiment

@@ -1,0 +1,133 @@
+// The small languages inside a queue (durations, limits, claims), and writing a queue.
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/bytes.h"
+#include "experiment/queue.h"
+
+namespace reckon::experiment {
+namespace {
+
+// A plain decimal number and what follows it; false where there is none.
+bool split_number(std::string_view text, double& number, std::string_view& rest) {
+  if (text.empty() || text.front() < '0' || text.front() > '9') return false;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc() || !std::isfinite(number)) return false;
+  rest = text.substr(static_cast<size_t>(end - text.data()));
+  return true;
+}
+
+// A JSON string is a YAML double-quoted scalar.
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump();
+}
+
+std::string limit_text(const MemoryLimit& limit) {
+  switch (limit.kind) {
+    case MemoryLimit::Kind::kAbovePlan:
+      return fmt::format("plan+{}B", limit.bytes);
+    case MemoryLimit::Kind::kBytes:
+      return fmt::format("{}B", limit.bytes);
+    case MemoryLimit::Kind::kPercent:
+      return fmt::format("{}%", limit.percent);
+  }
+  return {};
+}
+
+std::string workload_text(const Workload& workload) {
+  std::string text = fmt::format("    workload:\n      phase: {}\n", quoted(workload.phase));
+  text += fmt::format("      prompt: {}\n", quoted(workload.prompt));
+  text += fmt::format("      prompt_tokens: {}\n", workload.prompt_tokens);
+  text += fmt::format("      generate: {}\n", workload.generate_tokens);
+  text += fmt::format("      context: {}\n", workload.context);
+  return text;
+}
+
+}  // namespace
+
+Result<double> parse_seconds(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, double>, 4> kUnits{
+      {{"", 1.0}, {"s", 1.0}, {"m", 60.0}, {"h", 3600.0}}};
+  double number = 0;
+  std::string_view unit;
+  if (split_number(text, number, unit)) {
+    for (const auto& [name, factor] : kUnits) {
+      const double seconds = number * factor;
+      if (unit == name && seconds > 0 && seconds <= 30.0 * 86400) return seconds;
+    }
+  }
+  return usage_error(fmt::format(
+      "'{}' is not a time: expected a number of s, m or h above zero and up to 30 days, as in 9m",
+      text));
+}
+
+Result<MemoryLimit> parse_memory_limit(std::string_view text) {
+  constexpr std::string_view kPlan = "plan+";
+  if (text.starts_with(kPlan)) {
+    TRY_ASSIGN(const uint64_t bytes, parse_bytes(text.substr(kPlan.size())));
+    return MemoryLimit{MemoryLimit::Kind::kAbovePlan, bytes, 0};
+  }
+  double percent = 0;
+  std::string_view unit;
+  if (split_number(text, percent, unit) && unit == "%") {
+    if (percent > 0 && percent <= 100) return MemoryLimit{MemoryLimit::Kind::kPercent, 0, percent};
+  } else if (const Result<uint64_t> bytes = parse_bytes(text); bytes.ok() && *bytes > 0) {
+    return MemoryLimit{MemoryLimit::Kind::kBytes, *bytes, 0};
+  }
+  return usage_error(
+      fmt::format("'{}' is not a memory limit: expected plan+32MiB, 8GiB or 75%", text));
+}
+
+Result<double> parse_claim(std::string_view text) {
+  double percent = 0;
+  std::string_view unit;
+  if (split_number(text.starts_with('+') ? text.substr(1) : text, percent, unit) && unit == "%" &&
+      percent > 0 && percent <= 1000) {
+    return percent / 100;
+  }
+  return usage_error(fmt::format(
+      "'{}' is not a claim: expected a gain above zero and up to 1000%, as in \"+2%\"", text));
+}
+
+std::string standalone_queue(const Experiment& experiment) {
+  std::string text = fmt::format("name: {}\nexperiments:\n", quoted(experiment.id));
+  text += fmt::format("  - id: {}\n", quoted(experiment.id));
+  text += fmt::format("    kind: {}\n", experiment.is_floor() ? "aa" : "ab");
+  if (!experiment.idea.empty()) text += fmt::format("    idea: {}\n", quoted(experiment.idea));
+  text += fmt::format("    model: {}\n", quoted(experiment.workload.model));
+  if (!experiment.is_floor()) {
+    const SwitchPair& pair = experiment.switch_pair;
+    text += fmt::format("    switch:\n      key: {}\n", quoted(pair.key));
+    if (!pair.base.empty()) text += fmt::format("      base: {}\n", quoted(pair.base));
+    text += fmt::format("      arm: {}\n", quoted(pair.arm));
+    text += "    reach:\n";
+    if (!experiment.reach.op.empty()) {
+      text += fmt::format("      op: {}\n", quoted(experiment.reach.op));
+    }
+    text += fmt::format("      phase: {}\n", quoted(experiment.reach.phase));
+    text += "    tokens: identical\n";
+    if (experiment.claim)
+      text += fmt::format("    claim: \"+{:.10g}%\"\n", *experiment.claim * 100);
+  }
+  if (!experiment.set.empty()) text += "    set:\n";
+  for (const auto& [key, value] : experiment.set) {
+    text += fmt::format("      {}: {}\n", quoted(key), quoted(value));
+  }
+  text += workload_text(experiment.workload);
+  text += fmt::format("    metric: {}\n", quoted(experiment.workload.metric));
+  if (experiment.memory_limit) {
+    text += fmt::format("    memory_limit: {}\n", quoted(limit_text(*experiment.memory_limit)));
+  }
+  text += fmt::format("    rounds: {}\n    pairs: {}\n    warmup_pairs: {}\n    timeout: {}s\n",
+                      experiment.rounds, experiment.pairs, experiment.warmup_pairs,
+                      experiment.timeout_seconds);
+  return text;
+}
+
+}  // namespace reckon::experiment

@@ -1,0 +1,165 @@
+#include "experiment/rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/hash.h"
+#include "base/text.h"
+
+namespace reckon::experiment {
+namespace {
+
+using Rows = std::vector<DispatchRow>;
+
+Rows sorted(std::span<const DispatchRow> rows) {
+  Rows copy(rows.begin(), rows.end());
+  std::sort(copy.begin(), copy.end());
+  copy.erase(std::unique(copy.begin(), copy.end()), copy.end());
+  return copy;
+}
+
+Rows difference(const Rows& a, const Rows& b) {
+  Rows only_a;
+  std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(only_a));
+  return only_a;
+}
+
+std::vector<std::string> texts(const Rows& rows) {
+  std::vector<std::string> result;
+  for (const DispatchRow& row : rows) result.push_back(row_text(row));
+  return result;
+}
+
+Rows outside(std::span<const DispatchRow> rows, const Reach& reach) {
+  Rows result;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(result),
+               [&](const DispatchRow& row) { return !in_reach(row, reach); });
+  return sorted(result);
+}
+
+// The first few rows of a list, for an error message.
+std::string some(const Rows& rows) {
+  constexpr size_t kShown = 3;
+  std::vector<std::string> shown = texts(rows);
+  const size_t hidden = shown.size() > kShown ? shown.size() - kShown : 0;
+  shown.resize(shown.size() - hidden);
+  return join(shown, "; ") + (hidden > 0 ? fmt::format("; and {} more", hidden) : "");
+}
+
+}  // namespace
+
+std::string row_text(const DispatchRow& row) {
+  std::string text = fmt::format("{} {} {} {}", row.phase, row.op, row.shape, row.variant);
+  if (!row.params.empty()) text += " " + row.params;
+  if (!row.source_hash.empty()) text += " @" + row.source_hash;
+  return text;
+}
+
+bool in_reach(const DispatchRow& row, const Reach& reach) {
+  return (reach.op.empty() || row.op == reach.op) &&
+         (reach.phase.empty() || row.phase == reach.phase);
+}
+
+std::string reach_text(const Reach& reach) {
+  return fmt::format("{}/{}", reach.op.empty() ? "*" : reach.op,
+                     reach.phase.empty() ? "*" : reach.phase);
+}
+
+std::vector<DispatchRow> predicted_rows(const Prediction& prediction) {
+  Rows rows;
+  for (const PredictedRow& predicted : prediction.rows) rows.push_back(predicted.row);
+  return sorted(rows);
+}
+
+std::vector<DispatchRow> certain_rows(const Prediction& prediction) {
+  Rows rows;
+  for (const PredictedRow& predicted : prediction.rows) {
+    if (predicted.certain) rows.push_back(predicted.row);
+  }
+  return sorted(rows);
+}
+
+std::vector<DispatchRow> rows_at(std::span<const DispatchRow> rows, const Reach& reach) {
+  Rows result;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(result),
+               [&](const DispatchRow& row) { return in_reach(row, reach); });
+  return sorted(result);
+}
+
+std::string fingerprint(std::span<const DispatchRow> rows) {
+  Hasher hasher;
+  for (const DispatchRow& row : sorted(rows)) {
+    for (const std::string* field :
+         {&row.phase, &row.op, &row.shape, &row.variant, &row.params, &row.source_hash}) {
+      hasher.add_field(*field);
+    }
+  }
+  return hasher.hex().substr(0, 16);
+}
+
+ledger::Proof compare_rows(std::span<const DispatchRow> base, std::span<const DispatchRow> arm,
+                           const Reach& reach) {
+  const Rows base_at = rows_at(base, reach);
+  const Rows arm_at = rows_at(arm, reach);
+  ledger::Proof proof;
+  proof.base_fingerprint = fingerprint(base_at);
+  proof.arm_fingerprint = fingerprint(arm_at);
+  proof.only_base = texts(difference(base_at, arm_at));
+  proof.only_arm = texts(difference(arm_at, base_at));
+  const Rows base_elsewhere = outside(base, reach);
+  const Rows arm_elsewhere = outside(arm, reach);
+  for (const std::string& row : texts(difference(base_elsewhere, arm_elsewhere))) {
+    proof.side_effects.push_back("base: " + row);
+  }
+  for (const std::string& row : texts(difference(arm_elsewhere, base_elsewhere))) {
+    proof.side_effects.push_back("arm: " + row);
+  }
+  return proof;
+}
+
+bool same_at_reach(const Prediction& base, const Prediction& arm, const Reach& reach) {
+  return rows_at(predicted_rows(base), reach) == rows_at(predicted_rows(arm), reach) &&
+         rows_at(certain_rows(base), reach) == rows_at(certain_rows(arm), reach);
+}
+
+Status check_observed(const Prediction& prediction, std::span<const DispatchRow> observed,
+                      const std::string& arm_name) {
+  const Rows seen = sorted(observed);
+  const Rows unplanned = difference(seen, predicted_rows(prediction));
+  if (!unplanned.empty()) {
+    return failed(fmt::format("the {} arm dispatched what its plan does not list: {}", arm_name,
+                              some(unplanned)));
+  }
+  const Rows missing = difference(certain_rows(prediction), seen);
+  if (!missing.empty()) {
+    return failed(fmt::format("the {} arm did not dispatch what its plan calls certain: {}",
+                              arm_name, some(missing)));
+  }
+  return {};
+}
+
+std::map<std::string, std::string> sources_in_reach(const Prediction& base, const Prediction& arm,
+                                                    const Reach& reach) {
+  std::map<std::string, std::string> sources;
+  for (const Prediction* prediction : {&base, &arm}) {
+    for (const DispatchRow& row : rows_at(predicted_rows(*prediction), reach)) {
+      sources[row.op + "." + row.variant] = row.source_hash;
+    }
+  }
+  return sources;
+}
+
+std::string reasons_at(const Prediction& prediction, const Reach& reach, size_t limit) {
+  std::vector<std::string> reasons;
+  for (const PredictedRow& predicted : prediction.rows) {
+    if (!in_reach(predicted.row, reach) || predicted.reason.empty()) continue;
+    if (std::find(reasons.begin(), reasons.end(), predicted.reason) != reasons.end()) continue;
+    if (reasons.size() == limit) break;
+    reasons.push_back(predicted.reason);
+  }
+  return join(reasons, "; ");
+}
+
+}  // namespace reckon::experiment
