@@ -98,10 +98,13 @@ function(reckon_add_tests)
       target_compile_definitions(${module}_test PRIVATE
         RECKON_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" RECKON_BINARY_DIR="${PROJECT_BINARY_DIR}")
       target_link_libraries(${module}_test PRIVATE reckon_${module} GTest::gtest_main GTest::gmock)
-      if(TARGET reckon)
-        add_dependencies(${module}_test reckon)
-      endif()
-      gtest_discover_tests(${module}_test DISCOVERY_MODE PRE_TEST
+      foreach(test IN LISTS tests)
+        file(STRINGS ${test} runs_reckon REGEX RECKON_BINARY_DIR)
+        if(runs_reckon AND TARGET reckon)
+          add_dependencies(${module}_test reckon)
+        endif()
+      endforeach()
+      gtest_discover_tests(${module}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX ${module}.
                            PROPERTIES TIMEOUT 300)
     endif()
   endforeach()
