@@ -53,6 +53,7 @@ class Session {
   // that a KV cache needs to go back to an earlier state.
   [[nodiscard]] Status truncate(int64_t position);
 
+  [[nodiscard]] const models::Model& model() const { return model_.model(); }
   [[nodiscard]] kernels::Trace& trace() { return trace_; }
   [[nodiscard]] const ArenaSet& arenas() const { return arenas_; }
   [[nodiscard]] const SessionPlan& plan() const { return plan_; }

@@ -1,0 +1,102 @@
+#include "engine/kl.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "engine/sampler.h"
+
+namespace reckon::engine {
+namespace {
+
+constexpr float kDecisiveMargin = 0.5F;
+
+// log(sum of exp(x)), shifted by the highest value.
+double log_sum_exp(std::span<const float> row) {
+  const double highest = static_cast<double>(*std::ranges::max_element(row));
+  double sum = 0;
+  for (const float value : row) sum += std::exp(static_cast<double>(value) - highest);
+  return highest + std::log(sum);
+}
+
+Status add_row(KlReport& report, std::span<const float> reference, std::span<const float> variant) {
+  TRY_ASSIGN(const GreedyPick expected, pick_greedy(reference));
+  TRY_ASSIGN(const GreedyPick got, pick_greedy(variant));
+  const double kl = row_kl(reference, variant);
+  report.largest_kl = std::max(report.largest_kl, kl);
+  report.mean_kl += (kl - report.mean_kl) / static_cast<double>(++report.tokens);
+  const bool equal = expected.token == got.token;
+  report.top1_equal += equal ? 1 : 0;
+  if (expected.margin > kDecisiveMargin) {
+    ++report.decisive;
+    report.decisive_equal += equal ? 1 : 0;
+  }
+  return {};
+}
+
+double share(int64_t part, int64_t whole) {
+  return whole == 0 ? 1.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+Status compare_chunk(KlReport& report, Session& reference, std::span<const int32_t> tokens,
+                     const Activation& variant) {
+  const int64_t start = reference.position();
+  const auto row_of = [](const Activation& logits, int64_t row) {
+    return std::span<const float>(logits.data + row * logits.columns,
+                                  static_cast<size_t>(logits.columns));
+  };
+  Status rows;
+  TRY(reference.prefill_all(tokens, [&](int64_t first_position, Activation logits) {
+    for (int64_t r = 0; rows.ok() && r < logits.rows; ++r) {
+      rows = add_row(report, row_of(logits, r), row_of(variant, first_position - start + r));
+    }
+  }));
+  return rows;
+}
+
+}  // namespace
+
+double KlReport::top1_agreement() const {
+  return share(top1_equal, tokens);
+}
+
+double KlReport::decisive_agreement() const {
+  return share(decisive_equal, decisive);
+}
+
+double row_kl(std::span<const float> reference, std::span<const float> variant) {
+  RECKON_CHECK(reference.size() == variant.size() && !reference.empty());
+  const double reference_sum = log_sum_exp(reference);
+  const double variant_sum = log_sum_exp(variant);
+  double kl = 0;
+  for (size_t i = 0; i < reference.size(); ++i) {
+    const double log_p = static_cast<double>(reference[i]) - reference_sum;
+    const double log_q = static_cast<double>(variant[i]) - variant_sum;
+    kl += std::exp(log_p) * (log_p - log_q);
+  }
+  return std::max(kl, 0.0);  // rounding may leave a tiny negative sum
+}
+
+Result<KlReport> compare_kl(Session& reference, Session& variant, std::span<const int32_t> tokens) {
+  const int64_t vocabulary = reference.model().info().vocabulary;
+  if (variant.model().info().vocabulary != vocabulary) {
+    return usage_error(fmt::format("vocabularies of {} and {} tokens cannot be compared",
+                                   vocabulary, variant.model().info().vocabulary));
+  }
+  KlReport report;
+  const auto chunk = static_cast<size_t>(variant.plan().shape.chunk);
+  while (!tokens.empty()) {
+    const std::span<const int32_t> piece = tokens.first(std::min(chunk, tokens.size()));
+    Status compared;
+    TRY(variant.prefill_all(piece, [&](int64_t, Activation logits) {
+      compared = compare_chunk(report, reference, piece, logits);
+    }));
+    TRY(compared);
+    tokens = tokens.subspan(piece.size());
+  }
+  return report;
+}
+
+}  // namespace reckon::engine

@@ -1,0 +1,67 @@
+// Checking the engine against recorded reference results (oracle_case.h), prompt by prompt: every
+// recorded row of logits, the hidden states where they are recorded, and the greedy continuation.
+//
+// Tolerances (docs/numerics.md):
+//  - numerics=reference: each logit within 2e-3, each hidden value within 2e-3 of max(1,
+//  |expected|);
+//  - otherwise each row by ||difference|| / ||expected||: 1e-4 for float weights (float32
+//    activations), 2e-2 for quantised ones (8-bit activations).
+// Greedy tokens must all be equal where the recorded margins are wide enough for the tolerance
+// (over 1e-3, for quantised weights in other than reference numerics over 0.5); on a narrower path
+// another order of summation may pick another token, and the comparison ends at the first one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "engine/session.h"
+
+namespace reckon::engine {
+
+enum class OracleMeasure : uint8_t { kAbsolute, kRowNorm };
+
+struct OracleTolerance {
+  OracleMeasure measure = OracleMeasure::kAbsolute;
+  double limit = 2e-3;
+  double greedy_margin = 1e-3;  // paths whose smallest margin is over this must be equal
+};
+
+struct OracleMismatch {
+  std::string what;  // "logits", "hidden 2" (after layer 2), "greedy token"
+  int64_t prompt = 0;
+  int64_t row = 0;     // position in the prompt; for a greedy token its number, from 0
+  int64_t column = 0;  // the worst of the row; 0 for a greedy token
+  double got = 0;
+  double expected = 0;
+};
+// "prompt 3, logits, row 12, column 77: got 1.25, expected 1.5"
+[[nodiscard]] std::string mismatch_text(const OracleMismatch& mismatch);
+
+struct OracleReport {
+  bool passed = false;
+  OracleTolerance tolerance;
+  int64_t prompts = 0;
+  int64_t logit_rows = 0;
+  int64_t hidden_rows = 0;
+  int64_t greedy_tokens = 0;  // compared
+  int64_t greedy_equal = 0;
+  double largest_logit_difference = 0;   // absolute
+  double largest_logit_row_ratio = 0;    // ||difference|| / ||expected||
+  double largest_hidden_difference = 0;  // over max(1, |expected|)
+  double largest_hidden_row_ratio = 0;
+  std::optional<OracleMismatch> first_failure;
+};
+
+// What options.switches ask of this checkpoint.
+[[nodiscard]] OracleTolerance oracle_tolerance(const Checkpoint& checkpoint,
+                                               const kernels::SwitchSet& switches);
+
+// Runs the case of `model`; the options' shape is chosen here (it fits the longest prompt). A case
+// that disagrees is a report, not an error; errors are files that cannot be read or do not match
+// the model, and what sessions report.
+[[nodiscard]] Result<OracleReport> check_oracle(const LoadedModel& model,
+                                                const SessionOptions& options);
+
+}  // namespace reckon::engine
