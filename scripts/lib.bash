@@ -1,8 +1,12 @@
 # shellcheck shell=bash
-# Shared by the scripts in this folder, which source it. Sets `root` and moves there.
+# Shared by the scripts in this folder, which source it. Moves to the repository's root.
 
+caller_folder=$PWD
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 1
+
+# A path that the caller typed, which was relative to where they stood.
+from_caller() { (cd "$caller_folder" && realpath -m -- "$1"); }
 
 say() { printf '%s\n' "$*" >&2; }
 
