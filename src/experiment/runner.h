@@ -69,8 +69,8 @@ struct Prediction {
 
 // What the experiment runs on, for scope keys (all of it structured, all of it text).
 struct Subject {
-  // Matched on. Required: "vendor", "isa", "units" (cores or SMs) and "memory_gib", the last two as
-  // whole numbers; whatever else is given is matched on, too.
+  // Matched on. Required: "vendor", "isa", "units" (cores or SMs) and "memory_bytes", the last two
+  // as whole numbers, memory rounded to GiB; whatever else is given is matched on, too.
   std::map<std::string, std::string> device;
   std::string device_name;  // shown only
   std::string backend;
