@@ -1,0 +1,207 @@
+#include "kernels/dispatch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/bytes.h"
+#include "kernels/call.h"
+#include "kernels/fake_table.h"
+#include "kernels/recorder.h"
+
+namespace reckon::kernels {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// A layer of a llama-like model, as a family would write it; all buffers are large enough.
+class TinyModel {
+ public:
+  Status forward(Ops& ops, int64_t rows, int64_t first_position) {
+    const auto view = [&](int buffer, int64_t columns) {
+      return Activation{buffers_[buffer].data(), rows, columns};
+    };
+    const std::vector<int32_t> tokens(static_cast<size_t>(rows), 7);
+    const Activation x = view(0, kWidth), normed = view(1, kWidth), q = view(2, kWidth),
+                     k = view(3, kKv), v = view(4, kKv), gate = view(5, kInner),
+                     up = view(6, kInner);
+    TRY(ops.embedding(weight(DType::kQ8_0, 100, kWidth), tokens, x));
+    TRY(ops.rms_norm(x, weight(DType::kF32, 1, kWidth), 1e-5F, normed));
+    TRY(ops.matmul(normed, weight(DType::kQ4_1, kWidth, kWidth), q));
+    TRY(ops.matmul(normed, weight(DType::kQ4_1, kKv, kWidth), k));
+    TRY(ops.matmul(normed, weight(DType::kQ4_1, kKv, kWidth), v));
+    TRY(ops.rms_norm(q, weight(DType::kF32, 1, kHead), 1e-5F, q));
+    TRY(ops.rope(q, {kWidth / kHead, kHead, kHead, 10000.0, RopePairing::kHalf}, first_position));
+    TRY(ops.rope(k, {kKv / kHead, kHead, kHead, 10000.0, RopePairing::kHalf}, first_position));
+    TRY(ops.attention(q, k, v, {keys_.data(), values_.data(), kKv / kHead, kCapacity, kHead},
+                      first_position, 0.125F, normed));
+    TRY(ops.add(x, normed, x));
+    TRY(ops.matmul(normed, weight(DType::kQ8_0, kInner, kWidth), gate));
+    TRY(ops.matmul(normed, weight(DType::kQ8_0, kInner, kWidth), up));
+    TRY(ops.swiglu(gate, up, gate));
+    return {};
+  }
+
+ private:
+  static constexpr int64_t kWidth = 1280, kHead = 64, kKv = 128, kInner = 256, kCapacity = 32;
+
+  Weight weight(DType type, int64_t n, int64_t k) { return {weights_.data(), type, n, k}; }
+
+  std::vector<std::vector<float>> buffers_ =
+      std::vector<std::vector<float>>(7, std::vector<float>(16 * kWidth));
+  std::vector<float> keys_ = std::vector<float>(kKv * kCapacity);
+  std::vector<float> values_ = std::vector<float>(kKv * kCapacity);
+  std::vector<float> weights_ = std::vector<float>(kWidth);
+};
+
+class Dispatch : public ::testing::Test {
+ protected:
+  std::vector<DispatchRow> observed() const {
+    std::vector<DispatchRow> rows;
+    for (const TraceCount& counted : trace_.rows()) rows.push_back(counted.row);
+    return rows;
+  }
+
+  static std::vector<DispatchRow> predicted(Planner& planner, const Recorder& recorder) {
+    std::vector<DispatchRow> rows;
+    for (const Recorder::Counted& counted : recorder.calls()) {
+      rows.push_back(predicted_row(counted.call, **planner.choose(counted.call)));
+    }
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  }
+
+  static SwitchSet banded() {
+    SwitchSet switches;
+    EXPECT_TRUE(switches.set("prefill.tile_order", "band8").ok());
+    return switches;
+  }
+
+  std::array<Variant, 10> table_ = fake::table();
+  Planner planner_{banded(), fake::device(Isa::kAvx2), table_};
+  ThreadPool threads_{1};
+  Trace trace_;
+  alignas(64) unsigned char scratch_[1024];
+  Dispatcher dispatcher_{planner_, threads_, trace_, scratch_, sizeof scratch_};
+  TinyModel model_;
+};
+
+TEST_F(Dispatch, ObservedIsWhatWasPredictedFromADryRun) {
+  Recorder recorder;
+  ASSERT_TRUE(model_.forward(recorder, 5, 0).ok());
+  ASSERT_TRUE(model_.forward(dispatcher_, 5, 0).ok());
+  for (const Phase phase : {Phase::kDecode, Phase::kVerify}) {
+    recorder.set_phase(phase);
+    dispatcher_.set_phase(phase);
+    const int64_t rows = phase == Phase::kDecode ? 1 : 3;
+    ASSERT_TRUE(model_.forward(recorder, rows, 5).ok());
+    ASSERT_TRUE(model_.forward(dispatcher_, rows, 5).ok());
+  }
+  const std::vector<DispatchRow> expected = predicted(planner_, recorder);
+  EXPECT_EQ(expected, observed());
+  EXPECT_EQ(fingerprint(expected), fingerprint(observed()));
+  // Prefill walks bands where the matmul is wide enough for more than one.
+  const auto banded_rows =
+      std::count_if(expected.begin(), expected.end(),
+                    [](const DispatchRow& row) { return row.params == "tile_order=band8"; });
+  EXPECT_EQ(banded_rows, 1);
+  uint64_t calls = 0, stamps = 0;
+  for (const Recorder::Counted& counted : recorder.calls()) calls += counted.count;
+  for (const TraceCount& counted : trace_.rows()) stamps += counted.count;
+  EXPECT_EQ(calls, 3u * 13);
+  EXPECT_EQ(stamps, calls);
+}
+
+TEST_F(Dispatch, StampsCarryThePhase) {
+  dispatcher_.set_phase(Phase::kVerify);
+  EXPECT_EQ(trace_.phase(), Phase::kVerify);
+  ASSERT_TRUE(model_.forward(dispatcher_, 2, 0).ok());
+  for (const DispatchRow& row : observed()) EXPECT_EQ(row.phase, "verify");
+}
+
+TEST_F(Dispatch, GroupsOfColumnsAreNormalisedAsRows) {
+  Recorder recorder;
+  ASSERT_TRUE(model_.forward(recorder, 5, 0).ok());
+  const OpCall heads{Op::kRmsNorm, Phase::kPrefill, DType::kF32, 5 * 20, 0, 64, 0};
+  const auto& calls = recorder.calls();
+  EXPECT_TRUE(std::any_of(calls.begin(), calls.end(), [&](const Recorder::Counted& counted) {
+    return counted.call == heads && counted.count == 1;
+  }));
+}
+
+// What the stamps inside the variants are for: a table row, or a dispatcher, whose function is not
+// the one that the plan named is found out.
+TEST_F(Dispatch, ALyingTableContradictsThePlan) {
+  table_.back().function = fake::matmul_with_scratch<fake::kExactAvx2>;  // calls itself fast_avx2
+  Recorder recorder;
+  ASSERT_TRUE(model_.forward(recorder, 5, 0).ok());
+  ASSERT_TRUE(model_.forward(dispatcher_, 5, 0).ok());
+  const std::vector<DispatchRow> expected = predicted(planner_, recorder), seen = observed();
+  EXPECT_FALSE(std::includes(expected.begin(), expected.end(), seen.begin(), seen.end()));
+  EXPECT_FALSE(std::includes(seen.begin(), seen.end(), expected.begin(), expected.end()));
+  EXPECT_NE(fingerprint(expected), fingerprint(seen));
+}
+
+TEST_F(Dispatch, ADispatcherThatIgnoresThePlanContradictsIt) {
+  const OpCall call = fake::matmul_call(Phase::kPrefill, 5);
+  const DispatchRow expected = predicted_row(call, **planner_.choose(call));
+  KernelContext context{&threads_, &trace_, nullptr, 0, 0};
+  MatmulArgs args;
+  args.weight_type = call.weight_type;
+  args.rows = call.rows;
+  args.n = call.n;
+  args.k = call.k;
+  std::get<MatmulFn>(table_[2].function)(args, context);
+  ASSERT_EQ(observed().size(), 1u);
+  EXPECT_NE(observed()[0], expected);
+  EXPECT_EQ(observed()[0].variant, "reference");
+  EXPECT_EQ(observed()[0].shape, expected.shape);
+}
+
+TEST_F(Dispatch, ACallThatNeedsMoreScratchIsRefusedWithBothFigures) {
+  const Status status = model_.forward(dispatcher_, 17, 0);  // 17 * 64 bytes by fast_avx2
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().kind, ErrorKind::kRefused);
+  EXPECT_THAT(status.error().message,
+              AllOf(HasSubstr("matmul 17x1280x1280 q4_1"), HasSubstr("fast_avx2"),
+                    HasSubstr(format_bytes(17 * 64)), HasSubstr(format_bytes(1024))));
+}
+
+TEST_F(Dispatch, TheErrorOfThePlanIsPassedOn) {
+  for (Variant& row : table_) row.supports = fake::only_q4_1;
+  const Status status = model_.forward(dispatcher_, 1, 0);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.error().message, HasSubstr("no kernel runs embedding 1x100x1280 q8_0"));
+}
+
+using DispatchDeathTest = Dispatch;
+
+TEST_F(DispatchDeathTest, TakingMoreScratchThanDeclaredIsABug) {
+  table_.back().scratch_bytes = nullptr;
+  EXPECT_DEATH(static_cast<void>(model_.forward(dispatcher_, 5, 0)), "declared_bytes");
+}
+
+TEST_F(DispatchDeathTest, ContradictoryShapesAndTokensAreBugs) {
+  float data[64] = {};
+  const int32_t token = 10;
+  const Weight weight{data, DType::kF32, 4, 8};
+  const auto drop = [](const Status&) {};
+  EXPECT_DEATH(drop(dispatcher_.matmul({data, 1, 8}, weight, {data, 1, 5})), "weight.n");
+  EXPECT_DEATH(drop(dispatcher_.matmul({data, 1, 7}, weight, {data, 1, 4})), "weight.k");
+  EXPECT_DEATH(drop(dispatcher_.embedding(weight, {&token, 1}, {data, 1, 8})), "table.n");
+  EXPECT_DEATH(drop(dispatcher_.add({data, 1, 8}, {data, 2, 4}, {data, 1, 8})), "same_shape");
+  EXPECT_DEATH(drop(dispatcher_.attention({data, 1, 8}, {data, 1, 4}, {data, 1, 4},
+                                          {data, data, 1, 2, 4}, 2, 1.0F, {data, 1, 8})),
+               "capacity");
+}
+
+TEST_F(DispatchDeathTest, MoreThreadsThanThePlanKnowsIsABug) {
+  ThreadPool wide(2);
+  EXPECT_DEATH(Dispatcher(planner_, wide, trace_, scratch_, sizeof scratch_), "threads");
+}
+
+}  // namespace
+}  // namespace reckon::kernels

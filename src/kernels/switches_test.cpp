@@ -1,0 +1,110 @@
+#include "kernels/switches.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kernels/variants.h"
+
+namespace reckon::kernels {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+std::string error_of(const Status& status) {
+  EXPECT_FALSE(status.ok());
+  if (status.ok()) return "";
+  EXPECT_EQ(status.error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(status.error().message.find('\n'), std::string::npos);
+  return status.error().message;
+}
+
+TEST(Switches, EveryDefaultIsAllowedAndLeavesTheSetUnchanged) {
+  for (const SwitchInfo& info : switch_registry()) {
+    SwitchSet switches;
+    EXPECT_TRUE(switches.set(info.key, info.default_value).ok()) << info.key;
+    EXPECT_EQ(switches, SwitchSet()) << info.key;
+    EXPECT_EQ(switches.get(info.key), info.default_value);
+    EXPECT_FALSE(info.help.empty()) << info.key;
+  }
+}
+
+TEST(Switches, EveryOpHasItsKernelSwitchWithTheNamesOfTheTable) {
+  for (int i = 0; i < kOpCount; ++i) {
+    const Op op = static_cast<Op>(i);
+    const SwitchInfo* info = find_switch("kernel." + std::string(op_name(op)));
+    ASSERT_NE(info, nullptr);
+    EXPECT_THAT(info->reach_ops, ElementsAre(op));
+    std::vector<std::string> expected = variant_names(op);
+    expected.insert(expected.begin(), "auto");
+    EXPECT_EQ(info->values, expected);
+  }
+}
+
+TEST(Switches, ChangedHoldsWhatDiffersFromTheDefaults) {
+  SwitchSet switches;
+  ASSERT_TRUE(switches.set("prefill.tile_order", "band8").ok());
+  ASSERT_TRUE(switches.set_assignment("cpu.threads=2").ok());
+  EXPECT_THAT(switches.changed(),
+              ElementsAre(Pair("cpu.threads", "2"), Pair("prefill.tile_order", "band8")));
+  EXPECT_EQ(switches.get("prefill.tile_order"), "band8");
+  EXPECT_EQ(switches.integer("cpu.threads"), 2);
+  ASSERT_TRUE(switches.set("prefill.tile_order", "row").ok());
+  ASSERT_TRUE(switches.set("cpu.threads", "all").ok());
+  EXPECT_EQ(switches, SwitchSet());
+  EXPECT_EQ(switches.integer("cpu.threads"), 0);
+  EXPECT_EQ(switches.integer("prefill.chunk"), 512);
+}
+
+TEST(Switches, AnUnknownKeySuggestsTheNearest) {
+  SwitchSet switches;
+  EXPECT_THAT(error_of(switches.set("prefil.tile_ordre", "row")),
+              AllOf(HasSubstr("'prefil.tile_ordre'"), HasSubstr("'prefill.tile_order'")));
+  EXPECT_THAT(error_of(switches.set("kernel.matmull", "auto")), HasSubstr("'kernel.matmul'"));
+  // Nothing is near: all are named.
+  EXPECT_THAT(error_of(switches.set("zzzzzzzzzzzzzzzz", "1")),
+              AllOf(HasSubstr("prefill.chunk"), HasSubstr("cpu.isa")));
+}
+
+TEST(Switches, AnUnknownValueNamesTheAllowedOnesAndTheNearest) {
+  SwitchSet switches;
+  EXPECT_THAT(error_of(switches.set("prefill.tile_order", "band9")),
+              AllOf(HasSubstr("prefill.tile_order=band9"), HasSubstr("row, band8"),
+                    HasSubstr("did you mean 'band8'")));
+  EXPECT_THAT(error_of(switches.set("cpu.threads", "257")), HasSubstr("all or 1 to 256"));
+  EXPECT_THAT(error_of(switches.set("prefill.chunk", "0")), HasSubstr("1 to 4096"));
+  EXPECT_THAT(error_of(switches.set("cpu.isa", "avx512")), HasSubstr("not in this version"));
+  EXPECT_EQ(switches, SwitchSet());
+}
+
+TEST(Switches, IntegersHaveOneSpelling) {
+  SwitchSet switches;
+  for (const char* text : {"", "0", "4097", "-1", "+5", "05", " 5", "5 ", "5k", "1e2", "0x10",
+                           "99999999999999999999", "all", "auto"}) {
+    EXPECT_FALSE(switches.set("prefill.chunk", text).ok()) << "'" << text << "'";
+  }
+  for (const char* text : {"1", "10", "4096"}) {
+    EXPECT_TRUE(switches.set("prefill.chunk", text).ok()) << text;
+  }
+  EXPECT_EQ(switches.integer("prefill.chunk"), 4096);
+}
+
+TEST(Switches, AnAssignmentNeedsAnEqualsSign) {
+  SwitchSet switches;
+  EXPECT_THAT(error_of(switches.set_assignment("prefill.chunk")), HasSubstr("key=value"));
+  EXPECT_THAT(error_of(switches.set_assignment("")), HasSubstr("key=value"));
+  EXPECT_THAT(error_of(switches.set_assignment("prefill.chunk=1=2")),
+              HasSubstr("prefill.chunk=1=2"));
+  EXPECT_FALSE(switches.set_assignment("=1").ok());
+}
+
+TEST(SwitchesDeathTest, ReadingAnUnknownKeyIsABug) {
+  EXPECT_DEATH(static_cast<void>(SwitchSet().get("prefill.chnk")), "info != nullptr");
+}
+
+}  // namespace
+}  // namespace reckon::kernels
