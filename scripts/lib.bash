@@ -2,8 +2,8 @@
 # Shared by the scripts in this folder, which source it. Moves to the repository's root.
 
 caller_folder=$PWD
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-cd "$root" || exit 1
+this_script=$(realpath -- "$0")
+cd -- "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/.." || exit 1
 
 # A path that the caller typed, which was relative to where they stood.
 from_caller() { (cd "$caller_folder" && realpath -m -- "$1"); }
@@ -26,6 +26,6 @@ step() {
 }
 
 # usage: prints the comment block at the head of the calling script.
-usage() { sed -n '2,/^[^#]/{/^#/!d;s/^# \{0,1\}//;p}' "$0"; }
+usage() { sed -n '2,/^[^#]/{/^#/!d;s/^# \{0,1\}//;p}' "$this_script"; }
 
 cores() { nproc; }
