@@ -1,0 +1,98 @@
+// Where finished pairs wait until their round or verdict is in the ledger:
+// <ledger>/journal/<key>.jsonl, one checksummed JSON object a line, each on stable storage before
+// the next pair begins.
+//
+// A round belongs to the journal, not to a process: when a run is killed, the next one goes on with
+// the pairs that are missing, in a fresh child process (which warms up again), and the round says
+// how many processes it took. Before the ledger is written, the events to be appended are written
+// here (`commit`); whoever finds them appends those that the ledger lacks and clears the journal.
+// So at whatever moment a run is killed, no finished pair is lost and none counts twice.
+//
+// A line that is torn or does not match its checksum is moved to <key>.set-aside with a warning.
+// Used from one thread; a lock keeps other processes out while it is open.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "experiment/file_lock.h"
+#include "experiment/runner.h"
+#include "ledger/event.h"
+
+namespace reckon::experiment {
+
+// Identity of a round, repeated on every line so that each stands alone.
+struct RoundIdentity {
+  std::string id;  // "rd-" and 20 base-32 characters
+  int64_t index = 0;
+  std::string started;  // "2026-09-14T08:30:00Z"
+  uint64_t seed = 0;    // of the slot order
+
+  bool operator==(const RoundIdentity&) const = default;
+};
+
+struct JournalPair {
+  RoundIdentity round;
+  int64_t process = 0;  // of the round, counted from 0
+  int64_t index = 0;    // in the round's order; of warm-ups, in their process
+  bool warmup = false;
+  bool arm_first = false;
+  double base = 0, arm = 0;  // in the metric's unit
+  double seconds = 0;        // that the pair took
+  uint64_t base_peak_bytes = 0, arm_peak_bytes = 0;
+  // Dispatch rows that no earlier line of this journal has.
+  std::vector<DispatchRow> base_rows, arm_rows;
+  std::vector<int32_t> tokens;                            // of the base arm, in the first line only
+  nlohmann::json environment = nlohmann::json::object();  // in the first line of a process only
+};
+
+class Journal {
+ public:
+  // Makes the folder where needed. `what` names the experiment when another process holds it.
+  [[nodiscard]] static Result<std::unique_ptr<Journal>> open(const std::string& folder,
+                                                             const std::string& key,
+                                                             const std::string& what);
+
+  // What is on disk, in order; a counted pair (round and index) once.
+  [[nodiscard]] const std::vector<JournalPair>& pairs() const { return pairs_; }
+  // Events of a commit whose journal was not cleared.
+  [[nodiscard]] const std::vector<ledger::Event>& committed() const { return committed_; }
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+
+  // Both are on stable storage when they return ok.
+  [[nodiscard]] Status append(const JournalPair& pair);
+  [[nodiscard]] Status commit(std::span<const ledger::Event> events);
+
+  // Forgets the pairs of rounds that the ledger already has.
+  [[nodiscard]] Status drop_rounds(const std::set<std::string>& ids);
+  // Removes the file.
+  [[nodiscard]] Status clear();
+
+ private:
+  Journal(std::string folder, std::string path)
+      : folder_(std::move(folder)), path_(std::move(path)) {}
+  [[nodiscard]] Status load();
+  [[nodiscard]] Status take_line(const std::string& line);
+  void take_pair(JournalPair pair);
+  [[nodiscard]] Status append_line(const std::string& line);
+  [[nodiscard]] Status rewrite();
+
+  std::string folder_;
+  std::string path_;
+  std::unique_ptr<FileLock> lock_;
+  UniqueFd file_;  // open while lines are appended
+  std::vector<JournalPair> pairs_;
+  std::vector<ledger::Event> committed_;
+  std::vector<std::string> warnings_;
+};
+
+// Makes <ledger>/journal (which git ignores) and returns its path.
+[[nodiscard]] Result<std::string> journal_folder(const std::string& ledger_location);
+
+}  // namespace reckon::experiment
