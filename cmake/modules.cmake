@@ -49,9 +49,11 @@ function(reckon_hash_variant_sources target sources)
     string(REGEX REPLACE "\\.cpp$" ".hash.h" hash_header ${relative})
     set(output ${PROJECT_BINARY_DIR}/generated/${hash_header})
     get_property(flags SOURCE ${source} PROPERTY COMPILE_OPTIONS)
+    get_property(directory_flags DIRECTORY PROPERTY COMPILE_OPTIONS)
     string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
     set(build_flags ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}
-                    ${RECKON_COMPILE_FLAGS} ${flags})
+                    -std=c++${CMAKE_CXX_STANDARD} ${directory_flags} ${RECKON_COMPILE_FLAGS}
+                    ${flags})
     add_custom_command(
       OUTPUT ${output}
       COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/cmake/source_hash.py
@@ -89,6 +91,8 @@ endfunction()
 
 function(reckon_add_tests)
   include(GoogleTest)
+  add_test(NAME cmake.source_hash
+           COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/source_hash_test.py)
   get_property(modules GLOBAL PROPERTY RECKON_MODULES)
   foreach(module IN LISTS modules)
     file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${module}/*_test.cpp)
