@@ -86,6 +86,7 @@ std::string isa_reason(const OpCall& call, const Variant& row, const IsaLimit& l
            " variant of " + std::string(op_name(call.op)) + " for this call";
   }
   if (row.numerics == NumericsClass::kReference) return "";
+  if (!limit.is_auto) return "; " + limit.setting;
   return "; " + std::string(isa_name(row.isa)) + " is the widest of " + limit.setting;
 }
 

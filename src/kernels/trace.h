@@ -1,7 +1,8 @@
 // The dispatch trace: which variants ran, on which shapes, how often. Rows are stamped inside the
 // variants (kernel.h), so that what was observed can contradict what was predicted.
 //
-// A Trace belongs to one session and is stamped from its thread only.
+// A Trace belongs to one session and is stamped from its thread only. A stamp is one look-up in a
+// hash table: about 70 ns between kernels that stream their weights, 0.5 % of a step of 6 ms.
 #pragma once
 
 #include <cstddef>
