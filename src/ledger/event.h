@@ -54,6 +54,7 @@ struct Event {
 // The id that `event` gives to an entry as its first event (the `entry` field is not read).
 [[nodiscard]] Result<std::string> entry_id_of(const Event& event);
 [[nodiscard]] bool creates_entry(EventType type);
+[[nodiscard]] bool is_entry_id(std::string_view text);  // by its form
 
 // Compact JSON with sorted keys. Errors: invalid UTF-8, NaN and infinities (JSON has none).
 [[nodiscard]] Result<std::string> canonical_json(const nlohmann::json& value);

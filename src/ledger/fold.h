@@ -40,7 +40,8 @@ struct Entry {
   nlohmann::json figures;  // of an imported entry
 
   std::vector<MeasuredBody> rounds;  // each round id once, in the order measured
-  // The latest verdict, with mechanism, conditions and lever brought up to date by notes.
+  // The latest verdict. Notes after it replace its mechanism, evidence, conditions and lever where
+  // they state them; a later verdict of the same kind keeps what it does not state itself.
   std::optional<VerdictBody> verdict;
   std::string verdict_time;
 
@@ -69,7 +70,7 @@ struct Ledger {
 [[nodiscard]] Ledger fold(std::span<const Event> events);
 
 // Round medians (log units) of every kFloor round on this device, metric and workload class: what
-// the noise band is learnt from. Imported rounds do not count.
+// the noise band is learnt from. Rounds of overturned entries do not count.
 [[nodiscard]] std::vector<double> floor_round_medians(const Ledger& ledger, const Scope& scope);
 
 }  // namespace reckon::ledger

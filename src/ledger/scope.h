@@ -19,6 +19,7 @@ struct DeviceKey {
   int64_t units = 0;   // SMs, GPU cores, or CPU cores that this process may use
   // Rounded to whole GiB, so that a kernel's own reservation does not make another device.
   int64_t memory_gib = 0;
+  nlohmann::json extra = nlohmann::json::object();  // as in Scope
 
   bool operator==(const DeviceKey&) const = default;
 };
@@ -51,7 +52,8 @@ struct Scope {
   bool operator==(const Scope&) const = default;
 };
 
-// The canonical form: every field, always. Errors name the field.
+// The canonical form: every field, always. Reading takes absent fields as empty (imported entries
+// know little); errors name the field.
 [[nodiscard]] nlohmann::json scope_to_json(const Scope& scope);
 [[nodiscard]] Result<Scope> scope_from_json(const nlohmann::json& json);
 

@@ -1,0 +1,200 @@
+#include "ledger/consult.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+
+namespace reckon::ledger {
+namespace {
+
+constexpr std::string_view kOverride = "--force \"reason\" measures it again and records why";
+
+std::string percent(double share) {
+  return fmt::format("{:+.1f}%", share * 100);
+}
+
+std::string figures(const std::vector<double>& values) {
+  std::vector<std::string> parts;
+  for (const double value : values) parts.push_back(fmt::format("{:.6g}", value));
+  return join(parts, " / ");
+}
+
+std::string day(const std::string& time) {
+  return time.substr(0, 10);
+}
+
+// Names whose hash differs or that only one side has.
+std::vector<std::string> changed_sources(const std::map<std::string, std::string>& then,
+                                         const std::map<std::string, std::string>& now) {
+  std::vector<std::string> changed;
+  for (const auto& [name, hash] : then) {
+    const auto found = now.find(name);
+    if (found == now.end() || found->second != hash) changed.push_back(name);
+  }
+  for (const auto& [name, hash] : now) {
+    if (!then.contains(name)) changed.push_back(name);
+  }
+  return changed;
+}
+
+// What the entry's result was built from; empty where it was not recorded.
+const std::map<std::string, std::string>& sources_of(const Entry& entry) {
+  static const std::map<std::string, std::string> kNone;
+  if (entry.verdict && !entry.verdict->sources.empty()) return entry.verdict->sources;
+  return entry.rounds.empty() ? kNone : entry.rounds.back().sources;
+}
+
+Facts facts_at_measuring(const Entry& entry) {
+  Facts facts = entry.verdict ? entry.verdict->environment.facts : Facts();
+  facts.merge(facts_of(entry.idea.scope));
+  return facts;
+}
+
+// The first condition of the entry that holds now and did not hold when it was measured.
+std::optional<std::string> condition_met(const Entry& entry, const Facts& now) {
+  if (!entry.verdict) return std::nullopt;
+  const Facts then = facts_at_measuring(entry);
+  for (const std::string& text : entry.verdict->revisit_when) {
+    const Result<Predicate> predicate = parse_predicate(text);
+    if (predicate.ok() && holds(*predicate, now) && !holds(*predicate, then)) return text;
+  }
+  return std::nullopt;
+}
+
+// Why this entry of the same scope and the same sources does not block; "" where it does.
+std::string why_not_blocking(const Entry& entry, const Query& query) {
+  if (entry.imported) return "its figures were reported elsewhere, not measured here";
+  if (entry.status == EntryStatus::kOverturned) return "it was overturned: " + entry.status_reason;
+  if (!entry.verdict) return "it has no verdict yet";
+  if (entry.status == EntryStatus::kReopened) return "it was reopened: " + entry.status_reason;
+  switch (entry.verdict->verdict) {
+    case Verdict::kInconclusive:
+      return "it was inconclusive";
+    case Verdict::kVoid:
+      return entry.verdict->void_reason == VoidReason::kDisturbed ? "the machine was disturbed"
+                                                                  : "";
+    case Verdict::kNeutral: {
+      std::optional<double> neutral_to = entry.idea.claim;
+      if (entry.verdict->numbers && entry.verdict->numbers->claim) {
+        neutral_to = entry.verdict->numbers->claim;
+      }
+      if (!neutral_to) return "it does not say to which claim it is neutral";
+      if (query.claim && *query.claim >= *neutral_to) return "";
+      return fmt::format("it is neutral to a claim of {}, and this asks about {}",
+                         percent(*neutral_to),
+                         query.claim ? percent(*query.claim) : "any gain at all");
+    }
+    case Verdict::kWon:
+    case Verdict::kLost:
+    case Verdict::kBroke:
+    case Verdict::kOutOfMemory:
+      return "";
+  }
+  return "";
+}
+
+bool takes_rounds(const Entry& entry) {
+  return !entry.imported && entry.status != EntryStatus::kOverturned &&
+         (!entry.verdict || entry.verdict->verdict == Verdict::kInconclusive);
+}
+
+Finding finding(const Entry& entry, std::string text) {
+  Finding found{entry.id, std::nullopt, std::move(text)};
+  if (entry.verdict) found.verdict = entry.verdict->verdict;
+  return found;
+}
+
+std::string block_text(const Entry& entry) {
+  std::string text = fmt::format("{}: {}", entry.id, summarize(entry));
+  if (!entry.verdict->mechanism.empty()) text += "; because " + entry.verdict->mechanism;
+  if (!entry.verdict->lever.empty()) text += "; lever: " + entry.verdict->lever;
+  if (entry.verdict->verdict == Verdict::kVoid) {
+    text += "; measurable again once a source or rule in reach changes";
+  }
+  return text + fmt::format("; {}", kOverride);
+}
+
+void consult_same_scope(const Entry& entry, const Query& query, bool condition_holds,
+                        Consultation& answer) {
+  const std::string line = fmt::format("{}: {}", entry.id, summarize(entry));
+  const auto& then = sources_of(entry);
+  if (query.sources && !then.empty() && !entry.imported) {
+    std::vector<std::string> changed = changed_sources(then, *query.sources);
+    if (!changed.empty()) {
+      const std::string text = fmt::format("{}; changed since: {}", line, join(changed, ", "));
+      answer.stale.push_back({finding(entry, text), std::move(changed)});
+      return;
+    }
+  }
+  std::string reason = why_not_blocking(entry, query);
+  if (reason.empty() && condition_holds) reason = "a condition to revisit it holds now";
+  if (reason.empty()) {
+    answer.block = finding(entry, block_text(entry));
+  } else if (takes_rounds(entry)) {
+    answer.join = finding(entry, fmt::format("{}; new rounds join it", line));
+  } else {
+    answer.allowed.push_back(finding(entry, fmt::format("{}; not blocking: {}", line, reason)));
+  }
+}
+
+}  // namespace
+
+std::string summarize(const Entry& entry) {
+  std::string text;
+  if (!entry.verdict) {
+    text = fmt::format("{}, {} rounds, no verdict, from {}",
+                       entry.idea.kind == EntryKind::kFloor ? "identical arms" : "open",
+                       entry.rounds.size(), day(entry.created));
+  } else {
+    const VerdictBody& verdict = *entry.verdict;
+    text = verdict_name(verdict.verdict);
+    if (verdict.numbers && verdict.numbers->effect) {
+      text += " " + percent(*verdict.numbers->effect);
+    }
+    if (verdict.numbers && !verdict.numbers->base_values.empty()) {
+      text += fmt::format(" ({} -> {} {})", figures(verdict.numbers->base_values),
+                          figures(verdict.numbers->arm_values), verdict.numbers->unit);
+    }
+    if (!verdict.detail.empty()) text += fmt::format(" [{}]", verdict.detail);
+    text += fmt::format(" {} {}", entry.imported ? "imported on" : "on", day(entry.verdict_time));
+  }
+  if (entry.status == EntryStatus::kSuperseded) {
+    text += fmt::format(", superseded by {}", entry.superseded_by);
+  } else if (entry.status != EntryStatus::kOpen) {
+    text += fmt::format(", {}", entry_status_name(entry.status));
+  }
+  return text;
+}
+
+Consultation consult(std::span<const Entry> entries, const Query& query) {
+  Consultation answer;
+  Facts now = query.facts;
+  now.merge(facts_of(query.scope));
+  for (const Entry& entry : entries) {
+    const bool same_scope = entry.idea.scope == query.scope;
+    const bool same_switch = entry.idea.scope.switch_key == query.scope.switch_key;
+    if (!same_switch) continue;
+    const std::string line = fmt::format("{}: {}", entry.id, summarize(entry));
+    const std::optional<std::string> condition = condition_met(entry, now);
+    if (condition && entry.status != EntryStatus::kOverturned) {
+      answer.offers.push_back(
+          {finding(entry, fmt::format("{}; {} holds now", line, *condition)), *condition});
+    }
+    if (same_scope) {
+      consult_same_scope(entry, query, condition.has_value(), answer);
+    } else if (!query.scope.switch_key.empty()) {
+      NearFinding near{finding(entry, line), differences(entry.idea.scope, query.scope)};
+      answer.near.push_back(std::move(near));
+    }
+  }
+  std::stable_sort(answer.near.begin(), answer.near.end(),
+                   [](const NearFinding& a, const NearFinding& b) {
+                     return a.differences.size() < b.differences.size();
+                   });
+  return answer;
+}
+
+}  // namespace reckon::ledger

@@ -1,0 +1,237 @@
+#include "ledger/jsonl/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "ledger/event.h"
+#include "ledger/writer.h"
+
+namespace reckon::ledger::jsonl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kExtension = ".jsonl";
+constexpr std::string_view kTornMark = ".torn-";
+constexpr mode_t kFileMode = 0644;
+constexpr size_t kReadBytes = 65536;
+
+template <typename Call>
+auto retry(Call call) {
+  while (true) {
+    const auto result = call();
+    if (result != -1 || errno != EINTR) return result;
+  }
+}
+
+Error system_error(const fs::path& path, std::string_view action) {
+  const int code = errno;
+  return failed(fmt::format("{}: cannot {}: {}", path.string(), action,
+                            std::generic_category().message(code)));
+}
+
+Result<File> open_file(const fs::path& path, int flags) {
+  File file(retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, kFileMode); }));
+  if (file.get() < 0) return system_error(path, "open");
+  return file;
+}
+
+Status flush(const File& file, const fs::path& path) {
+  // Some filesystems cannot flush a folder and say EINVAL.
+  if (retry([&] { return ::fsync(file.get()); }) != 0 && errno != EINVAL) {
+    return system_error(path, "flush");
+  }
+  return {};
+}
+
+Status flush_folder(const fs::path& folder) {
+  TRY_ASSIGN(const File file, open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY));
+  return flush(file, folder);
+}
+
+Status write_all(const File& file, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = retry([&] { return ::write(file.get(), bytes.data(), bytes.size()); });
+    if (written < 0) return system_error(path, "write");
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+Status truncate(const File& file, off_t size, const fs::path& path) {
+  if (retry([&] { return ::ftruncate(file.get(), size); }) != 0) {
+    return system_error(path, "truncate");
+  }
+  return {};
+}
+
+// What follows the last newline of a file of `size` bytes.
+Result<std::string> read_tail(const File& file, off_t size, const fs::path& path) {
+  std::string tail;
+  while (size > 0) {
+    std::array<char, kReadBytes> buffer;
+    const size_t wanted = std::min(static_cast<size_t>(size), buffer.size());
+    const off_t from = size - static_cast<off_t>(wanted);
+    const ssize_t got = retry([&] { return ::pread(file.get(), buffer.data(), wanted, from); });
+    if (got != static_cast<ssize_t>(wanted)) return system_error(path, "read");
+    const std::string_view block(buffer.data(), wanted);
+    const size_t newline = block.rfind('\n');
+    if (newline != std::string_view::npos) {
+      tail.insert(0, block.substr(newline + 1));
+      return tail;
+    }
+    tail.insert(0, block);
+    size = from;
+  }
+  return tail;
+}
+
+// Copies the tail into a new file beside `path`, on stable storage. Returns the new file's path.
+Result<fs::path> set_aside(const fs::path& path, std::string_view tail) {
+  fs::path torn;
+  std::error_code ignored;
+  int n = 0;
+  do {
+    torn = fmt::format("{}{}{}", path.string(), kTornMark, ++n);
+  } while (fs::exists(torn, ignored));
+  TRY_ASSIGN(const File file, open_file(torn, O_WRONLY | O_CREAT | O_EXCL));
+  TRY(write_all(file, tail, torn));
+  TRY(flush(file, torn));
+  TRY(flush_folder(path.parent_path()));
+  return torn;
+}
+
+// With all missing parents, each flushed into its own parent.
+Status create_folder(const fs::path& folder) {
+  std::error_code error;
+  if (folder.empty() || fs::is_directory(folder, error)) return {};
+  const fs::path parent = folder.parent_path();
+  TRY(create_folder(parent));
+  fs::create_directory(folder, error);  // no error where another process was faster
+  if (error) {
+    return failed(
+        fmt::format("{}: cannot create the ledger folder: {}", folder.string(), error.message()));
+  }
+  return flush_folder(parent);
+}
+
+}  // namespace
+
+bool is_ledger_file_name(std::string_view name) {
+  constexpr std::string_view kMonth = "-dddd-dd";
+  if (!name.ends_with(kExtension)) return false;
+  name.remove_suffix(kExtension.size());
+  if (name.size() <= kMonth.size()) return false;
+  const std::string_view month = name.substr(name.size() - kMonth.size());
+  for (size_t i = 0; i < kMonth.size(); ++i) {
+    const bool digit = month[i] >= '0' && month[i] <= '9';
+    if (kMonth[i] == 'd' ? !digit : month[i] != '-') return false;
+  }
+  return is_writer_name(name.substr(0, name.size() - kMonth.size()));
+}
+
+bool is_torn_file_name(std::string_view name) {
+  const size_t mark = name.rfind(kTornMark);
+  return mark != std::string_view::npos && is_ledger_file_name(name.substr(0, mark));
+}
+
+std::string ledger_file_name(std::string_view writer, std::string_view time) {
+  return fmt::format("{}-{}{}", writer, time.substr(0, 7), kExtension);
+}
+
+File::~File() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+File& File::operator=(File&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+Result<File> lock_for_append(const fs::path& folder) {
+  TRY(create_folder(folder));
+  const fs::path marker = folder / kMarkerName;
+  TRY_ASSIGN(File file, open_file(marker, O_RDWR | O_CREAT));
+  if (retry([&] { return ::flock(file.get(), LOCK_EX); }) != 0) return system_error(marker, "lock");
+  return file;
+}
+
+File lock_for_read(const fs::path& folder) {
+  Result<File> file = open_file(folder / kMarkerName, O_RDONLY);
+  if (!file.ok() || retry([&] { return ::flock(file->get(), LOCK_SH); }) != 0) return File();
+  return std::move(file).value();
+}
+
+Result<std::optional<std::string>> append_lines(const fs::path& path, std::string_view lines) {
+  std::error_code ignored;
+  const bool is_new = !fs::exists(path, ignored);
+  TRY_ASSIGN(const File file, open_file(path, O_RDWR | O_CREAT | O_APPEND));
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return system_error(path, "examine");
+
+  std::optional<std::string> warning;
+  std::string text;
+  off_t size = info.st_size;
+  TRY_ASSIGN(const std::string tail, read_tail(file, size, path));
+  if (!tail.empty() && parse_event_line(tail, "").ok()) {
+    text = "\n";  // only the newline is missing: its checksum says that the event is whole
+  } else if (!tail.empty()) {
+    TRY_ASSIGN(const fs::path torn, set_aside(path, tail));
+    size -= static_cast<off_t>(tail.size());
+    TRY(truncate(file, size, path));
+    warning = fmt::format("{}: its last line, cut short by a crash, was set aside in {}",
+                          path.string(), torn.filename().string());
+  }
+  text += lines;
+  Status status = write_all(file, text, path);
+  if (!status.ok()) {
+    TRY(truncate(file, size, path));
+    return status.error();
+  }
+  TRY(flush(file, path));
+  if (is_new) TRY(flush_folder(path.parent_path()));
+  return warning;
+}
+
+Result<std::vector<std::string>> list_files(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  if (!fs::exists(folder, error) && !error) return names;
+  fs::directory_iterator it(folder, error);
+  for (const fs::directory_iterator end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_regular_file(ignored)) names.push_back(it->path().filename().string());
+  }
+  if (error) {
+    return failed(
+        fmt::format("{}: cannot list the ledger folder: {}", folder.string(), error.message()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<std::string> read_file(const fs::path& path) {
+  TRY_ASSIGN(const File file, open_file(path, O_RDONLY));
+  std::string content;
+  std::vector<char> buffer(kReadBytes);
+  while (true) {
+    const ssize_t got = retry([&] { return ::read(file.get(), buffer.data(), buffer.size()); });
+    if (got < 0) return system_error(path, "read");
+    if (got == 0) return content;
+    content.append(buffer.data(), static_cast<size_t>(got));
+  }
+}
+
+}  // namespace reckon::ledger::jsonl

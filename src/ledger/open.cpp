@@ -1,0 +1,40 @@
+#include "ledger/open.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+#include "ledger/jsonl/jsonl_store.h"
+
+namespace reckon::ledger {
+namespace {
+
+constexpr std::string_view kSchemeMark = "://";
+
+bool is_folder_location(std::string_view location) {
+  return !location.empty() && location.find(kSchemeMark) == std::string_view::npos;
+}
+
+constexpr std::array<StoreKind, 1> kStoreKinds{{
+    {"jsonl", is_folder_location, open_jsonl_store},
+}};
+
+}  // namespace
+
+std::span<const StoreKind> store_kinds() {
+  return kStoreKinds;
+}
+
+Result<std::unique_ptr<Store>> open_store(std::string_view location) {
+  for (const StoreKind& kind : kStoreKinds) {
+    if (kind.accepts(location)) return kind.open(location);
+  }
+  if (location.empty()) return usage_error("the ledger location is empty: expected a folder");
+  const std::string_view scheme = location.substr(0, location.find(kSchemeMark));
+  // The rest of the URL may hold a password.
+  return usage_error(fmt::format(
+      "{}://... ledgers are not built in this version: give --ledger a folder", scheme));
+}
+
+}  // namespace reckon::ledger
