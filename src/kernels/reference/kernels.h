@@ -21,7 +21,7 @@ void attention(const AttentionArgs& args, KernelContext& context);
 void swiglu(const SwigluArgs& args, KernelContext& context);
 void add(const AddArgs& args, KernelContext& context);
 
-// Scratch that matmul needs: the activations transposed and one float32 weight row a thread.
+// Scratch that matmul needs: the activations transposed and a few float32 weight rows a thread.
 [[nodiscard]] uint64_t matmul_scratch_bytes(int64_t rows, int64_t k, int threads);
 
 [[nodiscard]] const char* embedding_hash();

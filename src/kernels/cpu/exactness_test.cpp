@@ -1,0 +1,240 @@
+// What "exact" promises, for every exact row of the tables: each output row has the same bits
+// whatever else is in the batch, on any number of threads, in any tile order; and the variants of
+// one weight format agree with each other.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels/cpu/test_support.h"
+
+namespace reckon::kernels {
+namespace {
+
+using testing::Random;
+using testing::Runner;
+
+constexpr DType kWeightTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
+                                  DType::kQ4_1};
+
+std::vector<const Variant*> exact_rows(Op op) {
+  std::vector<const Variant*> rows;
+  for (const Variant& row : all_variants()) {
+    if (row.op != op || row.numerics != NumericsClass::kExact) continue;
+    const std::string missing = testing::missing_isa(row);
+    if (missing.empty()) {
+      rows.push_back(&row);
+    } else {
+      std::cout << "skipped: " << missing << "\n";
+    }
+  }
+  return rows;
+}
+
+struct Matmul {
+  DType type;
+  int64_t n, k;
+  std::vector<float> x;
+  std::vector<uint8_t> weights;
+
+  Matmul(DType weight_type, int64_t rows, int64_t outputs, int64_t columns, Random& random)
+      : type(weight_type),
+        n(outputs),
+        k(columns),
+        x(random.floats(rows * columns)),
+        weights(random.weights(weight_type, outputs, columns)) {}
+
+  // Rows first ... first + rows - 1 in one call.
+  [[nodiscard]] std::vector<float> run(Runner& runner, const Variant& variant, int64_t first,
+                                       int64_t rows, KernelParams params = {}) const {
+    std::vector<float> out(static_cast<size_t>(rows * n), std::nanf(""));
+    MatmulArgs args;
+    args.x = x.data() + first * k;
+    args.weight = weights.data();
+    args.weight_type = type;
+    args.out = out.data();
+    args.rows = rows;
+    args.n = n;
+    args.k = k;
+    runner.run(variant, args, params);
+    return out;
+  }
+};
+
+bool same_bits(const float* a, const float* b, int64_t count) {
+  return std::memcmp(a, b, static_cast<size_t>(count) * sizeof(float)) == 0;
+}
+
+TEST(ExactMatmul, RowsDoNotDependOnTheBatchNorOnThreads) {
+  constexpr int64_t kRows = 33;
+  Random random(11);
+  Runner one(1), two(2), three(3);
+  for (const DType type : kWeightTypes) {
+    const bool blocks = block_elements(type) > 1;
+    for (const auto& [n, k] : {std::pair<int64_t, int64_t>{45, blocks ? 1056 : 1051}, {5, 64}}) {
+      const Matmul matmul(type, kRows, n, k, random);
+      for (const Variant* row : exact_rows(Op::kMatmul)) {
+        std::vector<float> alone;
+        for (int64_t r = 0; r < kRows; ++r) {
+          const std::vector<float> out = matmul.run(one, *row, r, 1);
+          alone.insert(alone.end(), out.begin(), out.end());
+        }
+        for (int64_t rows = 1; rows <= kRows; ++rows) {
+          for (Runner* runner : {&one, &two, &three}) {
+            const std::vector<float> out = matmul.run(*runner, *row, 0, rows);
+            EXPECT_TRUE(same_bits(out.data(), alone.data(), rows * n))
+                << row->name << " " << dtype_name(type) << " rows " << rows;
+          }
+          // The last rows of the batch, so that a row's place in it does not matter either.
+          const std::vector<float> out = matmul.run(two, *row, kRows - rows, rows);
+          EXPECT_TRUE(same_bits(out.data(), alone.data() + (kRows - rows) * n, rows * n))
+              << row->name << " " << dtype_name(type) << " last rows " << rows;
+        }
+      }
+    }
+  }
+}
+
+TEST(ExactMatmul, VariantsOfAFormatAgree) {
+  Random random(12);
+  Runner runner(2);
+  for (const DType type : kWeightTypes) {
+    for (const int64_t rows : {1, 4, 40}) {
+      const int64_t k = 32 * random.integer(1, 60) + (block_elements(type) > 1 ? 0 : 5);
+      const Matmul matmul(type, rows, 37, k, random);
+      std::vector<float> first;
+      for (const Variant* row : exact_rows(Op::kMatmul)) {
+        const std::vector<float> out = matmul.run(runner, *row, 0, rows);
+        if (first.empty()) first = out;
+        EXPECT_TRUE(same_bits(out.data(), first.data(), rows * 37))
+            << row->name << " " << dtype_name(type) << " k " << k;
+      }
+    }
+  }
+}
+
+TEST(ExactMatmul, TileOrderMovesNoBit) {
+  constexpr int64_t kRows = 70, kN = 300;
+  Random random(13);
+  Runner runner(3);
+  for (const DType type : kWeightTypes) {
+    const Matmul matmul(type, kRows, kN, 576, random);
+    for (const Variant* row : exact_rows(Op::kMatmul)) {
+      const std::vector<float> by_row = matmul.run(runner, *row, 0, kRows, {TileOrder::kRow});
+      const std::vector<float> by_band = matmul.run(runner, *row, 0, kRows, {TileOrder::kBand8});
+      EXPECT_TRUE(same_bits(by_row.data(), by_band.data(), kRows * kN))
+          << row->name << " " << dtype_name(type);
+    }
+  }
+}
+
+TEST(ExactMatmul, TileOrderCountsOnlyWhereItMakesADifference) {
+  for (const Variant* row : exact_rows(Op::kMatmul)) {
+    if (row->effective == nullptr) continue;
+    const auto effective = [&](int64_t rows, int64_t n) {
+      OpCall call;
+      call.rows = rows;
+      call.n = n;
+      call.k = 64;
+      return row->effective(call, {TileOrder::kBand8}).tile_order;
+    };
+    EXPECT_EQ(effective(512, 576), TileOrder::kBand8) << row->name;
+    EXPECT_EQ(effective(512, 16), TileOrder::kRow) << row->name;  // one weight tile
+    EXPECT_EQ(effective(1, 576), TileOrder::kRow) << row->name;   // one token tile
+    EXPECT_EQ(row->effective({}, {}).tile_order, TileOrder::kRow) << row->name;
+  }
+}
+
+TEST(ExactMatmul, BadActivationsSpoilTheirOwnRowOnly) {
+  constexpr int64_t kRows = 19, kN = 21, kK = 128;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  Random random(14);
+  Runner runner(2);
+  for (const DType type : kWeightTypes) {
+    const Matmul clean(type, kRows, kN, kK, random);
+    for (const float bad : {kInfinity, -kInfinity, std::nanf("")}) {
+      Matmul spoiled = clean;
+      spoiled.x[3 * kK + 70] = bad;
+      for (const Variant* row : exact_rows(Op::kMatmul)) {
+        for (const int64_t rows : {4, 19}) {
+          const std::vector<float> expected = clean.run(runner, *row, 0, rows);
+          const std::vector<float> out = spoiled.run(runner, *row, 0, rows);
+          for (int64_t r = 0; r < rows; ++r) {
+            if (r != 3) {
+              EXPECT_TRUE(same_bits(out.data() + r * kN, expected.data() + r * kN, kN))
+                  << row->name;
+              continue;
+            }
+            for (int64_t j = 0; j < kN; ++j) {
+              const float value = out[r * kN + j];
+              const bool nan_expected = block_elements(type) > 1 || std::isnan(bad);
+              EXPECT_TRUE(nan_expected ? std::isnan(value) : !std::isfinite(value))
+                  << row->name << " " << dtype_name(type) << " " << bad;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ExactMatmul, ZeroAndTinyRowsGiveZero) {
+  Random random(15);
+  Runner runner;
+  for (const DType type : {DType::kQ8_0, DType::kQ4_1}) {
+    Matmul matmul(type, 9, 21, 128, random);
+    for (float& value : matmul.x) value = 0;
+    matmul.x[128] = 1e-38F;  // 32767 / amax would be infinite
+    for (const Variant* row : exact_rows(Op::kMatmul)) {
+      for (const int64_t rows : {2, 9}) {
+        for (const float value : matmul.run(runner, *row, 0, rows))
+          EXPECT_EQ(value, 0) << row->name;
+      }
+    }
+  }
+}
+
+// Rows of one sequence, in chunks of any size.
+TEST(ExactAttention, ChunksAndThreadsMoveNoBit) {
+  constexpr int64_t kHeads = 6, kKvHeads = 2, kDim = 40, kLength = 300, kCapacity = 310;
+  Random random(16);
+  const std::vector<float> q = random.floats(kLength * kHeads * kDim);
+  const std::vector<float> k = random.floats(kLength * kKvHeads * kDim);
+  const std::vector<float> v = random.floats(kLength * kKvHeads * kDim);
+  std::vector<const Variant*> rows = exact_rows(Op::kAttention);
+  rows.push_back(&testing::reference_row(Op::kAttention));
+  for (const Variant* row : rows) {
+    std::vector<float> first;
+    for (const int64_t chunk : {1, 2, 3, 7, 16, 33, 64, 100, 300}) {
+      Runner runner(static_cast<int>(chunk % 3) + 1);
+      // Whatever lies beyond the rows stored so far must not be read.
+      std::vector<float> cache_k(kKvHeads * kCapacity * kDim, std::nanf(""));
+      std::vector<float> cache_v = cache_k;
+      std::vector<float> out(q.size());
+      for (int64_t at = 0; at < kLength; at += chunk) {
+        AttentionArgs args;
+        args.q = q.data() + at * kHeads * kDim;
+        args.k = k.data() + at * kKvHeads * kDim;
+        args.v = v.data() + at * kKvHeads * kDim;
+        args.cache_k = cache_k.data();
+        args.cache_v = cache_v.data();
+        args.out = out.data() + at * kHeads * kDim;
+        args.rows = std::min(chunk, kLength - at);
+        args.heads = kHeads;
+        args.kv_heads = kKvHeads;
+        args.head_dim = kDim;
+        args.capacity = kCapacity;
+        args.first_position = at;
+        args.scale = 0.2F;
+        runner.run(*row, args);
+      }
+      if (first.empty()) first = out;
+      EXPECT_TRUE(same_bits(out.data(), first.data(), static_cast<int64_t>(out.size())))
+          << row->name << " chunk " << chunk;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace reckon::kernels

@@ -1,0 +1,20 @@
+// The exact matmuls (canonical_order.h): float32, f16, bf16, q8_0 and q4_1 weights in the file's
+// own rows. Each hash function returns the source hash of its file. Plain types only.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace reckon::kernels::cpu {
+
+constexpr const char* kExactScalar = "exact_scalar";
+constexpr const char* kExactAvx2 = "exact_avx2";
+
+// Portable C++; its fused multiply-adds are library calls where the target has no instruction.
+void matmul_exact_scalar(const MatmulArgs& args, KernelContext& context);
+[[nodiscard]] const char* matmul_exact_scalar_hash();
+
+// AVX2, FMA and F16C.
+void matmul_exact_avx2(const MatmulArgs& args, KernelContext& context);
+[[nodiscard]] const char* matmul_exact_avx2_hash();
+
+}  // namespace reckon::kernels::cpu

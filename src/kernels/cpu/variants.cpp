@@ -1,0 +1,70 @@
+#include "kernels/cpu/variants.h"
+
+#include "kernels/cpu/matmul_exact.h"
+#include "kernels/cpu/matmul_layout.h"
+#include "tensor/dtype.h"
+
+namespace reckon::kernels {
+namespace {
+
+// Columns beyond this would overflow the 32-bit row offsets of vector gathers.
+constexpr int64_t kMostColumns = int64_t{1} << 26;
+
+std::string supports_matmul(const OpCall& call) {
+  if (call.weight_type == DType::kI32) return "weights of type i32 have no arithmetic";
+  const int64_t block = block_elements(call.weight_type);
+  if (call.k % block != 0) {
+    return "k = " + std::to_string(call.k) + " is not a multiple of the block of " +
+           std::string(dtype_name(call.weight_type)) + " (" + std::to_string(block) + ")";
+  }
+  if (call.k > kMostColumns) {
+    return "k = " + std::to_string(call.k) + " is over " + std::to_string(kMostColumns);
+  }
+  return "";
+}
+
+uint64_t scalar_matmul_bytes(const OpCall& call, const KernelParams& /*params*/, int /*threads*/) {
+  return cpu::scalar_matmul_scratch(call.weight_type, call.rows, call.k).total;
+}
+
+uint64_t tiled_matmul_bytes(const OpCall& call, const KernelParams& params, int threads) {
+  return cpu::tiled_matmul_scratch(call.weight_type, call.rows, call.k, params.tile_order, threads)
+      .total;
+}
+
+KernelParams effective_matmul(const OpCall& call, const KernelParams& wanted) {
+  return {cpu::effective_tile_order(call.rows, call.n, wanted.tile_order)};
+}
+
+Variant matmul_row(const char* name, Isa isa, MatmulFn function, const char* source_hash) {
+  Variant variant;
+  variant.op = Op::kMatmul;
+  variant.name = name;
+  variant.numerics = NumericsClass::kExact;
+  variant.isa = isa;
+  variant.layout = WeightLayout::kRows;
+  variant.supports = supports_matmul;
+  variant.function = function;
+  variant.source_hash = source_hash;
+  return variant;
+}
+
+std::vector<Variant> make_table() {
+  Variant scalar = matmul_row(cpu::kExactScalar, Isa::kScalar, cpu::matmul_exact_scalar,
+                              cpu::matmul_exact_scalar_hash());
+  scalar.scratch_bytes = scalar_matmul_bytes;
+  Variant avx2 = matmul_row(cpu::kExactAvx2, Isa::kAvx2, cpu::matmul_exact_avx2,
+                            cpu::matmul_exact_avx2_hash());
+  avx2.scratch_bytes = tiled_matmul_bytes;
+  avx2.effective = effective_matmul;
+  return {scalar, avx2};
+}
+
+}  // namespace
+
+std::span<const Variant> cpu_variants() {
+  static const std::vector<Variant> table = make_table();
+  return table;
+}
+
+}  // namespace reckon::kernels

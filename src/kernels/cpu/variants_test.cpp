@@ -1,0 +1,334 @@
+// Every row of all tables against the reference, on shapes with tails of every kind.
+#include "kernels/variants.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/cpu/test_support.h"
+
+namespace reckon::kernels {
+namespace {
+
+using testing::Random;
+using testing::Runner;
+
+// docs/numerics.md: int16 activations are held to the bound of float32 ones.
+constexpr double kTolerance = 1e-4;
+
+double relative_error(const float* value, const float* expected, int64_t count) {
+  double difference = 0;
+  double norm = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double e = expected[i];
+    difference += (static_cast<double>(value[i]) - e) * (static_cast<double>(value[i]) - e);
+    norm += e * e;
+  }
+  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
+}
+
+// Row by row; a row of a few values may cancel out to nearly nothing, so those go all together.
+void expect_rows_close(const std::vector<float>& values, const std::vector<float>& expected,
+                       int64_t rows, const std::string& what) {
+  ASSERT_EQ(values.size(), expected.size());
+  const auto size = static_cast<int64_t>(values.size());
+  if (size / rows < 8) rows = 1;
+  const int64_t columns = size / rows;
+  for (int64_t r = 0; r < rows; ++r) {
+    EXPECT_LE(relative_error(values.data() + r * columns, expected.data() + r * columns, columns),
+              kTolerance)
+        << what << " row " << r;
+  }
+}
+
+// The function must stamp its own row's name and hash, once, with the call that it was given.
+void expect_stamped(Runner& runner, const Variant& row, const OpCall& call) {
+  const std::vector<TraceCount> rows = runner.trace().rows();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].row.variant, row.name);
+  EXPECT_EQ(rows[0].row.source_hash, row.source_hash);
+  EXPECT_EQ(rows[0].row.op, op_name(row.op));
+  EXPECT_EQ(rows[0].row.shape, shape_text(call));
+  EXPECT_EQ(rows[0].count, 1u);
+  runner.trace().reset();
+}
+
+// Calls `check(row)` for every table row of an op that this machine can run.
+template <typename Check>
+void for_each_row(Op op, const Check& check) {
+  for (const Variant& row : all_variants()) {
+    if (row.op != op) continue;
+    const std::string missing = testing::missing_isa(row);
+    if (!missing.empty()) {
+      std::cout << "skipped: " << missing << "\n";
+      continue;
+    }
+    check(row);
+  }
+}
+
+struct MatmulShape {
+  int64_t rows, n, k;
+};
+
+void check_matmul(DType type, const MatmulShape& shape, Runner& runner, Random& random) {
+  const std::vector<float> x = random.floats(shape.rows * shape.k);
+  const std::vector<uint8_t> weights = random.weights(type, shape.n, shape.k);
+  std::vector<float> expected(static_cast<size_t>(shape.rows * shape.n));
+  MatmulArgs args;
+  args.x = x.data();
+  args.weight = weights.data();
+  args.weight_type = type;
+  args.out = expected.data();
+  args.rows = shape.rows;
+  args.n = shape.n;
+  args.k = shape.k;
+  runner.run(testing::reference_row(Op::kMatmul), args);
+  runner.trace().reset();
+  const OpCall call = call_of(args, Phase::kPrefill);
+  for_each_row(Op::kMatmul, [&](const Variant& row) {
+    if (!row.supports(call).empty()) return;
+    std::vector<float> out(expected.size(), std::nanf(""));
+    args.out = out.data();
+    runner.run(row, args);
+    expect_stamped(runner, row, call);
+    expect_rows_close(out, expected, shape.rows, std::string(row.name) + " " + shape_text(call));
+  });
+}
+
+TEST(EveryVariant, MatmulOfBlocksMatchesReference) {
+  Random random(1);
+  Runner runner(2);
+  for (const DType type : {DType::kQ8_0, DType::kQ4_1}) {
+    for (int64_t rows = 1; rows <= 17; ++rows) {
+      check_matmul(type, {rows, random.integer(1, 70), 32 * random.integer(1, 40)}, runner, random);
+    }
+    check_matmul(type, {33, 135, 544}, runner, random);
+    check_matmul(type, {2, 2880, 2880}, runner, random);
+    check_matmul(type, {9, 31, 10944}, runner, random);
+    for (const int64_t n : {1, 7, 8, 9}) check_matmul(type, {3, n, 512}, runner, random);
+  }
+}
+
+TEST(EveryVariant, MatmulOfFloatsMatchesReference) {
+  Random random(2);
+  Runner runner(2);
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (int64_t rows = 1; rows <= 17; ++rows) {
+      check_matmul(type, {rows, random.integer(1, 70), random.integer(1, 1300)}, runner, random);
+    }
+    for (const int64_t k : {1, 3, 16, 48, 251}) {
+      for (const int64_t rows : {1, 5, 8}) check_matmul(type, {rows, 19, k}, runner, random);
+    }
+    check_matmul(type, {33, 135, 529}, runner, random);
+    check_matmul(type, {2, 2880, 2880}, runner, random);
+    check_matmul(type, {9, 31, 10944}, runner, random);
+  }
+}
+
+TEST(EveryVariant, MatmulRefusesWithAReason) {
+  OpCall call;
+  call.op = Op::kMatmul;
+  call.rows = call.n = 1;
+  call.k = 48;
+  for_each_row(Op::kMatmul, [&](const Variant& row) {
+    call.weight_type = DType::kQ4_1;
+    EXPECT_NE(row.supports(call).find("k = 48 is not a multiple"), std::string::npos) << row.name;
+    call.weight_type = DType::kI32;
+    EXPECT_NE(row.supports(call).find("i32"), std::string::npos) << row.name;
+    call.weight_type = DType::kBF16;
+    EXPECT_EQ(row.supports(call), "") << row.name;
+  });
+}
+
+TEST(EveryVariant, EmbeddingIsTheDequantisedRow) {
+  Random random(3);
+  Runner runner;
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_1}) {
+    const std::vector<uint8_t> table = random.weights(type, 11, 96);
+    const std::vector<int32_t> tokens = {3, 10, 0, 3};
+    std::vector<float> expected(4 * 96);
+    for (size_t t = 0; t < tokens.size(); ++t) {
+      dequantize_row(type, table.data() + tokens[t] * row_bytes(type, 96), 96,
+                     expected.data() + t * 96);
+    }
+    for_each_row(Op::kEmbedding, [&](const Variant& row) {
+      std::vector<float> out(expected.size());
+      EmbeddingArgs args{table.data(), type, tokens.data(), out.data(), 4, 11, 96};
+      runner.run(row, args);
+      expect_stamped(runner, row, call_of(args, Phase::kPrefill));
+      EXPECT_EQ(out, expected) << row.name;
+    });
+  }
+}
+
+TEST(EveryVariant, RmsNormMatchesFloat64) {
+  Random random(4);
+  Runner runner(2);
+  for (const int64_t k : {1, 7, 64, 251, 576}) {
+    const int64_t rows = 5;
+    const std::vector<float> x = random.floats(rows * k);
+    const std::vector<float> weight = random.floats(k);
+    std::vector<float> expected(x.size());
+    for (int64_t r = 0; r < rows; ++r) {
+      double sum = 0;
+      for (int64_t i = 0; i < k; ++i) sum += std::pow(static_cast<double>(x[r * k + i]), 2);
+      const double scale = 1 / std::sqrt(sum / static_cast<double>(k) + 1e-5);
+      for (int64_t i = 0; i < k; ++i) {
+        expected[r * k + i] = static_cast<float>(x[r * k + i] * scale * weight[i]);
+      }
+    }
+    for_each_row(Op::kRmsNorm, [&](const Variant& row) {
+      std::vector<float> out = x;  // in place
+      const RmsNormArgs args{out.data(), weight.data(), out.data(), rows, k, 1e-5F};
+      runner.run(row, args);
+      expect_stamped(runner, row, call_of(args, Phase::kPrefill));
+      expect_rows_close(out, expected, rows, std::string(row.name) + " " + std::to_string(k));
+    });
+  }
+}
+
+TEST(EveryVariant, SwigluMatchesFloat64) {
+  Random random(5);
+  Runner runner(2);
+  for (const int64_t k : {1, 9, 251, 1536}) {
+    const int64_t rows = 3;
+    std::vector<float> gate = random.floats(rows * k, 3);
+    gate[0] = -200;  // e^200 overflows float32: the product is -0
+    const std::vector<float> up = random.floats(rows * k);
+    std::vector<float> expected(gate.size());
+    for (size_t i = 0; i < gate.size(); ++i) {
+      const double g = gate[i];
+      expected[i] = static_cast<float>(g / (1 + std::exp(-g)) * static_cast<double>(up[i]));
+    }
+    for_each_row(Op::kSwiglu, [&](const Variant& row) {
+      std::vector<float> out = gate;  // in place
+      const SwigluArgs args{out.data(), up.data(), out.data(), rows, k};
+      runner.run(row, args);
+      expect_stamped(runner, row, call_of(args, Phase::kPrefill));
+      if (k > 1) expect_rows_close(out, expected, rows, row.name);
+      EXPECT_NEAR(out[0], 0, 1e-30) << row.name;
+    });
+  }
+}
+
+TEST(EveryVariant, AddAdds) {
+  Random random(6);
+  Runner runner(2);
+  const std::vector<float> x = random.floats(3 * 37);
+  const std::vector<float> y = random.floats(3 * 37);
+  for_each_row(Op::kAdd, [&](const Variant& row) {
+    std::vector<float> out = x;  // in place
+    const AddArgs args{out.data(), y.data(), out.data(), 3, 37};
+    runner.run(row, args);
+    expect_stamped(runner, row, call_of(args, Phase::kPrefill));
+    for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], x[i] + y[i]) << row.name;
+  });
+}
+
+TEST(EveryVariant, RopeMatchesFloat64) {
+  Random random(7);
+  Runner runner(2);
+  const int64_t rows = 4, heads = 3;
+  for (const int64_t head_dim : {2, 8, 64, 80}) {
+    for (const int64_t dims : {head_dim, head_dim / 4 * 2}) {
+      for (const RopePairing pairing : {RopePairing::kHalf, RopePairing::kAdjacent}) {
+        const std::vector<float> x = random.floats(rows * heads * head_dim);
+        std::vector<float> expected = x;
+        for (int64_t r = 0; r < rows; ++r) {
+          for (int64_t i = 0; i < dims / 2; ++i) {
+            const double angle =
+                static_cast<double>(1021 + r) *
+                std::pow(1e5, -2.0 * static_cast<double>(i) / static_cast<double>(dims));
+            const bool half = pairing == RopePairing::kHalf;
+            const int64_t a = half ? i : 2 * i;
+            const int64_t b = half ? i + dims / 2 : 2 * i + 1;
+            for (int64_t h = 0; h < heads; ++h) {
+              const int64_t at = (r * heads + h) * head_dim;
+              const double xa = x[at + a], xb = x[at + b];
+              expected[at + a] = static_cast<float>(xa * std::cos(angle) - xb * std::sin(angle));
+              expected[at + b] = static_cast<float>(xb * std::cos(angle) + xa * std::sin(angle));
+            }
+          }
+        }
+        for_each_row(Op::kRope, [&](const Variant& row) {
+          std::vector<float> out = x;
+          const RopeArgs args{out.data(), rows, heads, head_dim, dims, 1021, 1e5, pairing};
+          runner.run(row, args);
+          expect_stamped(runner, row, call_of(args, Phase::kPrefill));
+          expect_rows_close(out, expected, rows, row.name);
+        });
+      }
+    }
+  }
+}
+
+TEST(EveryVariant, AttentionMatchesFloat64) {
+  Random random(8);
+  Runner runner(2);
+  struct Shape {
+    int64_t heads, kv_heads, head_dim, first, rows;
+  };
+  for (const Shape& s : {Shape{1, 1, 1, 0, 1}, Shape{9, 3, 64, 0, 7}, Shape{9, 3, 64, 130, 5},
+                         Shape{4, 4, 20, 63, 2}, Shape{6, 2, 37, 255, 18}, Shape{8, 1, 128, 40, 1},
+                         Shape{16, 2, 80, 511, 3}}) {
+    const int64_t capacity = s.first + s.rows + 3;
+    const int64_t q_size = s.rows * s.heads * s.head_dim;
+    const int64_t kv_size = s.rows * s.kv_heads * s.head_dim;
+    const std::vector<float> q = random.floats(q_size), k = random.floats(kv_size),
+                             v = random.floats(kv_size);
+    const std::vector<float> past_k = random.floats(s.kv_heads * capacity * s.head_dim);
+    const std::vector<float> past_v = random.floats(s.kv_heads * capacity * s.head_dim);
+    const float scale = 1 / std::sqrt(static_cast<float>(s.head_dim));
+
+    std::vector<float> cache_k = past_k, cache_v = past_v;
+    for (int64_t r = 0; r < s.rows; ++r) {
+      for (int64_t h = 0; h < s.kv_heads; ++h) {
+        for (int64_t i = 0; i < s.head_dim; ++i) {
+          const int64_t at = (h * capacity + s.first + r) * s.head_dim + i;
+          cache_k[at] = k[(r * s.kv_heads + h) * s.head_dim + i];
+          cache_v[at] = v[(r * s.kv_heads + h) * s.head_dim + i];
+        }
+      }
+    }
+    std::vector<float> expected(static_cast<size_t>(q_size));
+    for (int64_t r = 0; r < s.rows; ++r) {
+      for (int64_t h = 0; h < s.heads; ++h) {
+        const int64_t positions = s.first + r + 1;
+        const float* keys = cache_k.data() + h / (s.heads / s.kv_heads) * capacity * s.head_dim;
+        const float* values = cache_v.data() + h / (s.heads / s.kv_heads) * capacity * s.head_dim;
+        const int64_t at = (r * s.heads + h) * s.head_dim;
+        std::vector<double> scores(static_cast<size_t>(positions));
+        double largest = -INFINITY, sum = 0;
+        for (int64_t p = 0; p < positions; ++p) {
+          for (int64_t i = 0; i < s.head_dim; ++i) {
+            scores[p] += static_cast<double>(q[at + i]) * keys[p * s.head_dim + i];
+          }
+          scores[p] *= static_cast<double>(scale);
+          largest = std::max(largest, scores[p]);
+        }
+        for (double& score : scores) sum += score = std::exp(score - largest);
+        for (int64_t i = 0; i < s.head_dim; ++i) {
+          double out = 0;
+          for (int64_t p = 0; p < positions; ++p) out += scores[p] * values[p * s.head_dim + i];
+          expected[at + i] = static_cast<float>(out / sum);
+        }
+      }
+    }
+    for_each_row(Op::kAttention, [&](const Variant& row) {
+      std::vector<float> out(expected.size(), std::nanf(""));
+      std::vector<float> got_k = past_k, got_v = past_v;
+      const AttentionArgs args{q.data(),   k.data(), v.data(), got_k.data(), got_v.data(),
+                               out.data(), s.rows,   s.heads,  s.kv_heads,   s.head_dim,
+                               capacity,   s.first,  scale};
+      runner.run(row, args);
+      expect_stamped(runner, row, call_of(args, Phase::kPrefill));
+      EXPECT_EQ(got_k, cache_k) << row.name;
+      EXPECT_EQ(got_v, cache_v) << row.name;
+      expect_rows_close(out, expected, s.rows, row.name);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace reckon::kernels
