@@ -1,0 +1,15 @@
+// Unicode normalisation form C (UAX #15), which some tokenizers apply before they split words.
+// Unicode 16 tables of our own (see unicode_classes.h). Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace reckon {
+
+// `text` is valid UTF-8.
+[[nodiscard]] std::string nfc(std::string_view text);
+// False only where nfc(text) may differ from text; a quick check of the bytes.
+[[nodiscard]] bool is_surely_nfc(std::string_view text);
+
+}  // namespace reckon

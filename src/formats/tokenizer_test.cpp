@@ -1,0 +1,221 @@
+#include "formats/tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "formats/byte_alphabet.h"
+#include "formats/test_files.h"
+
+namespace reckon {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Tokenizer load(const std::string& path) {
+  auto checkpoint = Checkpoint::open(path);
+  EXPECT_TRUE(checkpoint.ok()) << checkpoint.error().message;
+  auto tokenizer = Tokenizer::from_checkpoint(*checkpoint);
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  return std::move(tokenizer).value();
+}
+
+// Encodes each recorded text and counts the differences; the first ones are printed.
+void expect_golden(const Tokenizer& tokenizer, const std::string& name, Special special) {
+  std::ifstream file(golden_path(name));
+  int lines = 0;
+  int differences = 0;
+  for (std::string line; std::getline(file, line); ++lines) {
+    const auto entry = nlohmann::json::parse(line);
+    const auto text = entry["text"].get<std::string>();
+    const auto ids = entry["ids"].get<std::vector<int32_t>>();
+    const auto got = tokenizer.encode(text, special);
+    if (got == ids) continue;
+    if (++differences <= 5) ADD_FAILURE() << line << "\n got " << nlohmann::json(got).dump();
+  }
+  EXPECT_GT(lines, 0) << name;
+  EXPECT_EQ(differences, 0) << "of " << lines << " in " << name;
+}
+
+TEST(Tokenizer, TinySmollmMatchesTokenizers) {
+  expect_golden(load(golden_path("gguf/tiny-llama-mixed.gguf")), "tokenizer/tiny.jsonl",
+                Special::kParse);
+}
+
+TEST(Tokenizer, TinyQwen2MatchesTokenizers) {
+  expect_golden(load(golden_path("gguf/tiny-qwen3.gguf")), "tokenizer/tiny-qwen2.jsonl",
+                Special::kParse);
+}
+
+TEST(Tokenizer, Smollm2MatchesTokenizers) {
+  RECKON_REQUIRE_SMOLLM2();
+  const Tokenizer tokenizer = load(smollm2_path());
+  expect_golden(tokenizer, "tokenizer/smollm2.jsonl", Special::kParse);
+  expect_golden(tokenizer, "tokenizer/smollm2-plain.jsonl", Special::kIgnore);
+}
+
+TEST(Tokenizer, Smollm2HasItsSpecialTokens) {
+  RECKON_REQUIRE_SMOLLM2();
+  const Tokenizer tokenizer = load(smollm2_path());
+  EXPECT_EQ(tokenizer.vocab_size(), 49152);
+  EXPECT_EQ(tokenizer.bos(), 1);
+  EXPECT_EQ(tokenizer.eos(), 2);
+  EXPECT_FALSE(tokenizer.add_bos());
+  EXPECT_EQ(tokenizer.control_token("<|im_end|>"), 2);
+  EXPECT_FALSE(tokenizer.control_token("Hello").has_value());
+  EXPECT_TRUE(tokenizer.is_control(16));
+  EXPECT_FALSE(tokenizer.is_control(17));
+  EXPECT_FALSE(tokenizer.is_control(-1));
+  EXPECT_EQ(tokenizer.token_bytes(2), "<|im_end|>");
+}
+
+// A vocabulary of all single bytes, the given merges and tokens.
+class TokenizerFile {
+ public:
+  TokenizerFile() {
+    for (int byte = 0; byte < 256; ++byte) add(byte_to_alphabet(static_cast<uint8_t>(byte)), 1);
+  }
+  int32_t add(const std::string& text, int32_t type) {
+    tokens.push_back(text);
+    types.push_back(type);
+    return static_cast<int32_t>(tokens.size()) - 1;
+  }
+  int32_t merge(const std::string& left, const std::string& right) {
+    merges.push_back(left + " " + right);
+    return add(left + right, 1);
+  }
+  [[nodiscard]] std::string bytes() const {
+    GgufWriter file;
+    file.string("general.architecture", "llama").string("tokenizer.ggml.model", model);
+    file.string("tokenizer.ggml.pre", pre).strings("tokenizer.ggml.tokens", tokens);
+    ByteWriter type_array;
+    type_array.put(GgufType::kInt32).put<uint64_t>(types.size());
+    for (const int32_t type : types) type_array.put(type);
+    file.key("tokenizer.ggml.token_type", GgufType::kArray, type_array.bytes());
+    file.strings("tokenizer.ggml.merges", merges);
+    file.scalar<uint32_t>("tokenizer.ggml.eos_token_id", GgufType::kUint32, eos);
+    return file.bytes();
+  }
+  Result<Tokenizer> open() const {
+    const TestFolder folder;
+    const auto checkpoint = Checkpoint::open(folder.write("tokenizer.gguf", bytes()));
+    EXPECT_TRUE(checkpoint.ok()) << checkpoint.error().message;
+    return Tokenizer::from_checkpoint(*checkpoint);
+  }
+  [[nodiscard]] Tokenizer load() const {
+    auto tokenizer = open();
+    EXPECT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+    return std::move(tokenizer).value();
+  }
+
+  std::vector<std::string> tokens;
+  std::vector<int32_t> types;
+  std::vector<std::string> merges;
+  std::string model = "gpt2";
+  std::string pre = "smollm";
+  uint32_t eos = 0;
+};
+
+TEST(Tokenizer, TheLongestSpecialTokenWins) {
+  TokenizerFile file;
+  const int32_t shorter = file.add("<a>", 3);
+  const int32_t longer = file.add("<a><b>", 3);
+  const int32_t always = file.add("<think>", 4);
+  const Tokenizer tokenizer = file.load();
+  EXPECT_THAT(tokenizer.encode("<a><b><a>", Special::kParse), ElementsAre(longer, shorter));
+  EXPECT_THAT(tokenizer.encode("<think>", Special::kIgnore), ElementsAre(always));
+  EXPECT_EQ(tokenizer.encode("<a>", Special::kIgnore).size(), 3U);
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("x<a>y", Special::kParse)), "x<a>y");
+  EXPECT_FALSE(tokenizer.is_control(always));
+}
+
+TEST(Tokenizer, EveryByteStringSurvivesTheRoundTrip) {
+  TokenizerFile file;
+  file.merge("a", "b");
+  file.merge(byte_to_alphabet(0xc3), byte_to_alphabet(0xa9));
+  const Tokenizer tokenizer = file.load();
+  std::mt19937 random(7);
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes;
+    const size_t size = random() % 40;
+    while (bytes.size() < size) {
+      const char* pieces[] = {"ab", "\xc3\xa9", "\xe2\x82", "\xf0\x9f", " ", "\n", "1", "'s"};
+      const auto kind = random() % 10;
+      bytes += kind < 8 ? std::string(pieces[kind]) : std::string(1, static_cast<char>(random()));
+    }
+    for (const Special special : {Special::kParse, Special::kIgnore}) {
+      ASSERT_EQ(tokenizer.decode(tokenizer.encode(bytes, special)), bytes);
+    }
+  }
+  EXPECT_EQ(tokenizer.encode("\xff\xfe", Special::kParse), (std::vector<int32_t>{0xff, 0xfe}));
+}
+
+TEST(Tokenizer, IdsOutsideTheVocabularyHaveNoBytes) {
+  const Tokenizer tokenizer = TokenizerFile().load();
+  EXPECT_EQ(tokenizer.token_bytes(-1), "");
+  EXPECT_EQ(tokenizer.token_bytes(256), "");
+  EXPECT_EQ(tokenizer.decode(std::vector<int32_t>{'h', -5, 'i', 1 << 30}), "hi");
+}
+
+// One word of a megabyte must not take quadratic time.
+TEST(Tokenizer, LongWordsTakeLinearithmicTime) {
+  RECKON_REQUIRE_SMOLLM2();
+  const Tokenizer tokenizer = load(smollm2_path());
+  std::mt19937 random(3);
+  std::string mixed;
+  for (int i = 0; i < 1 << 20; ++i) mixed += static_cast<char>('a' + random() % 26);
+  for (const std::string& text :
+       {std::string(1 << 20, 'a'), std::string(1 << 20, ' '), std::string(1 << 20, '\n'),
+        std::string(1 << 20, '7'), std::string(1 << 20, '<'), mixed}) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto ids = tokenizer.encode(text, Special::kParse);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    EXPECT_LT(elapsed.count(), 20.0);
+    EXPECT_EQ(tokenizer.decode(ids), text);
+  }
+}
+
+TEST(Tokenizer, BrokenVocabulariesAreErrors) {
+  const auto message = [](const TokenizerFile& file) {
+    const auto tokenizer = file.open();
+    return tokenizer.ok() ? std::string("loaded") : tokenizer.error().message;
+  };
+  TokenizerFile model;
+  model.model = "llama";
+  EXPECT_THAT(message(model), HasSubstr("tokenizer model 'llama' is not supported"));
+  TokenizerFile pre;
+  pre.pre = "deepseek-v9";
+  EXPECT_THAT(message(pre), HasSubstr("pre-tokenizer 'deepseek-v9' is not supported: expected one "
+                                      "of default, gpt-2, qwen2, smollm"));
+  TokenizerFile twice;
+  twice.add("a", 1);
+  EXPECT_THAT(message(twice), HasSubstr("token 'a' twice"));
+  TokenizerFile types;
+  types.types.pop_back();
+  EXPECT_THAT(message(types), HasSubstr("has 255 elements: expected 256"));
+  TokenizerFile unknown;
+  unknown.merges = {"a zz"};
+  EXPECT_THAT(message(unknown), HasSubstr("merge 0 of 'tokenizer.ggml.merges' is 'a zz'"));
+  TokenizerFile one;
+  one.merges = {"ab"};
+  EXPECT_THAT(message(one), HasSubstr("expected two tokens"));
+  TokenizerFile eos;
+  eos.eos = 256;
+  EXPECT_THAT(message(eos), HasSubstr("'tokenizer.ggml.eos_token_id' is 256"));
+}
+
+TEST(Tokenizer, AFolderHasNone) {
+  const auto checkpoint = Checkpoint::open(golden_path("oracle/llama-s0"));
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().message;
+  const auto tokenizer = Tokenizer::from_checkpoint(*checkpoint);
+  ASSERT_FALSE(tokenizer.ok());
+  EXPECT_THAT(tokenizer.error().message, HasSubstr("GGUF files only"));
+}
+
+}  // namespace
+}  // namespace reckon
