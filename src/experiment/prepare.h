@@ -1,0 +1,62 @@
+// Everything that is known about an experiment before anything runs: its arms, their plans, its
+// scope, and what the ledger says. Writes nothing.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "experiment/queue.h"
+#include "experiment/runner.h"
+#include "ledger/fold.h"
+#include "ledger/record.h"
+#include "measure/verdict.h"
+
+namespace reckon::experiment {
+
+struct Prepared {
+  Experiment experiment;  // the switch's base value filled in
+  Runner::MetricInfo metric;
+  Arm base, arm;  // with their memory limits; the same but for the name where arms are identical
+  Subject subject;
+  Prediction base_plan, arm_plan;
+  ledger::Scope scope;
+  std::map<std::string, std::string> sources;  // in reach
+  ledger::Proof predicted;                     // as the plans say
+};
+
+// Errors (kUsage where the queue is wrong) start with the queue file, line and experiment.
+[[nodiscard]] Result<Prepared> prepare(const std::string& queue_path, const Experiment& experiment,
+                                       Runner& runner);
+
+// What the pairs of this experiment wait under: equal for equal scope and equal sources in reach.
+[[nodiscard]] std::string journal_key(const Prepared& prepared);
+
+// What happens next, given the ledger.
+struct Judgement {
+  enum class Next {
+    kRun,
+    kRefuse,             // `text` says why
+    kKeep,               // identical arms: as many rounds as asked for are there
+    kRecordVoid,         // equal plans at the reach
+    kRecordOutOfMemory,  // the arm does not fit
+  };
+  Next next = Next::kRun;
+  std::string text;
+  std::vector<std::string> notes;             // stale, near and offered entries
+  measure::Noise noise;                       // of the workload class, so far
+  int rounds = 0;                             // to run now
+  std::vector<ledger::MeasuredBody> earlier;  // the rounds that new ones join
+  std::string joins;                          // the entry that takes the rounds; "": a new one
+  std::optional<measure::Band> band;          // of the whole design; unset below two A/A rounds
+  std::optional<int> rounds_to_see;           // the claim; unset without a claim or a band
+  bool overrides_ledger = false;              // forced past an entry that blocks
+};
+
+// force: go on where the ledger blocks. Errors: noise that cannot be computed.
+[[nodiscard]] Result<Judgement> judge(const Prepared& prepared, const ledger::Ledger& ledger,
+                                      bool force);
+
+}  // namespace reckon::experiment

@@ -1,0 +1,198 @@
+#include "experiment/rounds.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <random>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "experiment/rows.h"
+
+namespace reckon::experiment {
+namespace {
+
+uint64_t random_bits() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+RoundEnd ended(RoundEnd::Kind kind, std::string detail, bool base_arm) {
+  return RoundEnd{kind, std::move(detail), base_arm, std::nullopt};
+}
+
+std::string divergence_text(const ledger::Divergence& divergence) {
+  std::string text = fmt::format("token {} is {} in the base arm and {} in the other",
+                                 divergence.position, divergence.base_token, divergence.arm_token);
+  if (divergence.margin) text += fmt::format(" (logit margin {:.3g})", *divergence.margin);
+  return text;
+}
+
+}  // namespace
+
+double RunContext::now() const {
+  if (options.now_seconds) return options.now_seconds();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+bool RunContext::budget_spent() const {
+  return options.budget_seconds && now() - started >= *options.budget_seconds;
+}
+
+RoundIdentity RoundRunner::new_round(int number) const {
+  RoundIdentity identity;
+  identity.index = first_index_ + number;
+  identity.started = utc_timestamp();
+  const std::string key = journal_key(prepared_);
+  identity.seed = context_.options.seed
+                      ? hash64(fmt::format("{} {} {}", *context_.options.seed, key, identity.index))
+                      : random_bits();
+  Hasher hasher;
+  hasher.add_field(key).add_field(identity.started);
+  hasher.add_field(fmt::format("{} {} {}", ::getpid(), random_bits(), random_bits()));
+  identity.id = "rd-" + hasher.base32(20);
+  return identity;
+}
+
+Result<std::unique_ptr<RoundProcess>> RoundRunner::start_process() const {
+  RoundProcess::Options options;
+  options.command = context_.options.worker_command;
+  options.timeout = std::chrono::seconds(prepared_.experiment.timeout_seconds);
+  const RoundJob job{prepared_.experiment.workload, {prepared_.base, prepared_.arm}};
+  return RoundProcess::start(job, options);
+}
+
+Result<RoundEnd> RoundRunner::run(int number, int count, size_t slot) {
+  const Experiment& experiment = prepared_.experiment;
+  samples_ = collect(journal_.pairs());
+  CollectedRound round;
+  if (slot < samples_.rounds.size()) {
+    round = samples_.rounds[slot];
+  } else {
+    round.identity = new_round(number);
+  }
+  const std::vector<int64_t> missing = round.missing(experiment.pairs);
+  if (missing.empty()) return RoundEnd{};
+  if (context_.budget_spent()) return ended(RoundEnd::Kind::kPaused, "", false);
+  TRY_ASSIGN(const std::unique_ptr<RoundProcess> process, start_process());
+  const std::vector<measure::Order> order =
+      measure::balanced_order(experiment.pairs, round.identity.seed);
+  const int64_t warmups = experiment.warmup_pairs;
+  const auto steps = static_cast<int64_t>(missing.size()) + warmups;
+  for (int64_t step = 0; step < steps; ++step) {
+    const bool warmup = step < warmups;
+    const int64_t index = warmup ? step : missing[static_cast<size_t>(step - warmups)];
+    const bool arm_first =
+        warmup ? index % 2 == 1 : order[static_cast<size_t>(index)] == measure::Order::kArmFirst;
+    TRY_ASSIGN(MeasuredPair measured, measure_pair(*process, arm_first));
+    if (measured.end) return *measured.end;
+    JournalPair& pair = measured.pair;
+    pair.round = round.identity;
+    pair.process = round.processes;
+    pair.index = index;
+    pair.warmup = warmup;
+    if (step > 0) pair.environment = nlohmann::json::object();
+    TRY(journal_.append(pair));
+    samples_.add(pair);
+    context_.progress.on_pair({experiment.id, round.identity.id, number + 1, count,
+                               static_cast<int>(index) + 1,
+                               static_cast<int>(warmup ? warmups : experiment.pairs), warmup,
+                               pair.base, pair.arm, prepared_.metric.unit, pair.seconds});
+    if (step + 1 < steps && context_.budget_spent()) {
+      return ended(RoundEnd::Kind::kPaused, "", false);
+    }
+  }
+  if (const Status status = process->finish(); !status.ok()) {
+    context_.progress.on_note(experiment, status.error().message);
+  }
+  return RoundEnd{};
+}
+
+Result<RoundRunner::MeasuredPair> RoundRunner::measure_pair(RoundProcess& process, bool arm_first) {
+  MeasuredPair measured;
+  RoundAnswer answers[2];
+  const double started = context_.now();
+  for (const int64_t arm : {arm_first ? 1 : 0, arm_first ? 0 : 1}) {
+    TRY_ASSIGN(measured.end, measure_arm(process, arm, answers[arm]));
+    if (measured.end) return measured;
+  }
+  JournalPair& pair = measured.pair;
+  pair.seconds = context_.now() - started;
+  const Measurement& base = *answers[0].measurement;
+  const Measurement& arm = *answers[1].measurement;
+  TRY_ASSIGN(measured.end, check_tokens(base, arm));
+  if (measured.end) return measured;
+  pair.arm_first = arm_first;
+  TRY_ASSIGN(pair.base, metric_of(base, prepared_.base));
+  TRY_ASSIGN(pair.arm, metric_of(arm, prepared_.arm));
+  pair.base_peak_bytes = base.peak_bytes;
+  pair.arm_peak_bytes = arm.peak_bytes;
+  pair.base_rows = new_rows(samples_.base_rows, base.observed);
+  pair.arm_rows = new_rows(samples_.arm_rows, arm.observed);
+  if (samples_.tokens.empty()) pair.tokens = base.tokens;
+  pair.environment = answers[0].environment;
+  return measured;
+}
+
+Result<std::optional<RoundEnd>> RoundRunner::measure_arm(RoundProcess& process, int64_t index,
+                                                         RoundAnswer& answer) const {
+  const bool is_base = index == 0;
+  const Arm& arm = is_base ? prepared_.base : prepared_.arm;
+  RoundProcess::Answer result = process.measure(index);
+  if (const auto* broken = std::get_if<Broken>(&result)) {
+    return std::optional(ended(RoundEnd::Kind::kBroke,
+                               fmt::format("the {} arm broke: {}", arm.name, broken->reason),
+                               is_base));
+  }
+  answer = std::move(std::get<RoundAnswer>(result));
+  if (!answer.measurement.ok()) {
+    const Error& error = answer.measurement.error();
+    const std::string text = fmt::format("the {} arm: {}", arm.name, error.message);
+    if (error.kind == ErrorKind::kRefused) {
+      return std::optional(ended(RoundEnd::Kind::kOutOfMemory, text, is_base));
+    }
+    return Error{error.kind, text};
+  }
+  TRY(check_observed(is_base ? prepared_.base_plan : prepared_.arm_plan,
+                     answer.measurement->observed, arm.name));
+  return std::optional<RoundEnd>();
+}
+
+Result<double> RoundRunner::metric_of(const Measurement& measurement, const Arm& arm) const {
+  const auto found = measurement.metrics.find(prepared_.metric.name);
+  if (found == measurement.metrics.end()) {
+    return failed(
+        fmt::format("the {} arm: the runner gave no '{}'", arm.name, prepared_.metric.name));
+  }
+  if (!(found->second > 0)) {
+    return failed(fmt::format("the {} arm: '{}' is {}, and must be above zero", arm.name,
+                              prepared_.metric.name, found->second));
+  }
+  return found->second;
+}
+
+Result<std::optional<RoundEnd>> RoundRunner::check_tokens(const Measurement& base,
+                                                          const Measurement& arm) const {
+  const std::string& prompt = prepared_.experiment.workload.prompt;
+  if (!samples_.tokens.empty()) {
+    const ledger::TokenCheck again = compare_tokens(samples_.tokens, base.tokens, {}, prompt);
+    if (!again.identical) {
+      return failed(fmt::format(
+          "the base arm did not generate the same tokens again (first at {}), so 'tokens: "
+          "identical' cannot be judged",
+          again.first_divergence->position));
+    }
+  }
+  ledger::TokenCheck check = compare_tokens(base.tokens, arm.tokens, base.margins, prompt);
+  if (check.identical) return std::optional<RoundEnd>();
+  const std::string text = divergence_text(*check.first_divergence);
+  if (prepared_.experiment.is_floor()) {
+    return failed("identical arms generated different tokens: " + text);
+  }
+  RoundEnd end = ended(RoundEnd::Kind::kBroke, text, false);
+  end.tokens = std::move(check);
+  return std::optional(std::move(end));
+}
+
+}  // namespace reckon::experiment

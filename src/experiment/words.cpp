@@ -1,0 +1,37 @@
+#include "experiment/words.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/text.h"
+
+namespace reckon::experiment {
+
+std::string share_text(double share) {
+  const double percent = std::fabs(share) * 100;
+  return percent == 0 || percent >= 0.95 ? fmt::format("{:.1f}%", percent)
+                                         : fmt::format("{:.2g}%", percent);
+}
+
+std::string signed_share_text(double share) {
+  return (share < 0 ? "-" : "+") + share_text(share);
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 90 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+std::string values_text(const std::vector<double>& values) {
+  std::vector<std::string> parts;
+  for (const double value : values) {
+    parts.push_back(std::fabs(value) >= 1000 ? fmt::format("{:.0f}", value)
+                                             : fmt::format("{:#.4g}", value));
+  }
+  return join(parts, " / ");
+}
+
+}  // namespace reckon::experiment

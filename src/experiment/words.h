@@ -1,0 +1,18 @@
+// Numbers as people read them. Pure and thread-safe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace reckon::experiment {
+
+// A share as percent without a sign: 0.0213 is "2.1%", 0.00042 is "0.042%".
+[[nodiscard]] std::string share_text(double share);
+// With its sign: "+2.1%", "-3.9%".
+[[nodiscard]] std::string signed_share_text(double share);
+// "0.8 s", "45 s", "12 min", "1.5 h".
+[[nodiscard]] std::string duration_text(double seconds);
+// Four significant figures: "949.4 / 951.9".
+[[nodiscard]] std::string values_text(const std::vector<double>& values);
+
+}  // namespace reckon::experiment
