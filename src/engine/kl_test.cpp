@@ -1,0 +1,86 @@
+#include "engine/kl.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+#include "engine/test_sessions.h"
+
+namespace reckon::engine {
+namespace {
+
+TEST(RowKl, IsTheDivergenceOfTheSoftmaxes) {
+  const std::array reference{0.0F, std::log(3.0F)};  // 1/4, 3/4
+  const std::array variant{5.0F, 5.0F};              // 1/2, 1/2
+  const double expected = 0.25 * std::log(0.5) + 0.75 * std::log(1.5);
+  EXPECT_NEAR(row_kl(reference, variant), expected, 1e-7);
+  EXPECT_EQ(row_kl(reference, reference), 0);
+  const std::array shifted{100.0F, std::log(3.0F) + 100.0F};
+  EXPECT_NEAR(row_kl(reference, shifted), 0, 1e-10);
+  const std::array extreme{-1e4F, 1e4F};
+  EXPECT_EQ(row_kl(extreme, extreme), 0);
+}
+
+TEST(CompareKl, ASessionAgreesWithItself) {
+  const auto model = open_model(golden_path("oracle/llama-s0"));
+  const std::vector<int32_t> tokens = longest_prompt(*model);
+  const SessionShape shape{0, 0, models::LogitRows::kAll};
+  const auto a = make_session(*model, {"prefill.numerics=exact", "prefill.chunk=7"}, shape);
+  const auto b = make_session(*model, {"prefill.numerics=exact", "prefill.chunk=64"}, shape);
+  const auto report = compare_kl(*a, *b, tokens);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(report->tokens, static_cast<int64_t>(tokens.size()));
+  EXPECT_EQ(report->mean_kl, 0);
+  EXPECT_EQ(report->top1_agreement(), 1);
+  EXPECT_EQ(report->decisive_agreement(), 1);
+  EXPECT_GT(report->decisive, 0);
+  EXPECT_LT(report->decisive, report->tokens);
+}
+
+TEST(CompareKl, OtherWeightsDiffer) {
+  const auto one = open_model(golden_path("oracle/llama-s0"));
+  const auto other = open_model(golden_path("oracle/llama-s1"));
+  const std::vector<int32_t> tokens = longest_prompt(*one);
+  const SessionShape shape{0, 0, models::LogitRows::kAll};
+  const auto report =
+      compare_kl(*make_session(*one, {}, shape), *make_session(*other, {}, shape), tokens);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_GT(report->mean_kl, 1);
+  EXPECT_LT(report->top1_agreement(), 0.2);
+  EXPECT_LT(report->decisive_agreement(), 0.2);
+}
+
+TEST(CompareKl, RefusesAnotherVocabulary) {
+  const auto one = open_model(golden_path("oracle/llama-s0"));
+  const auto other = open_model(golden_path("oracle/qwen3-h80"));
+  const SessionShape shape{0, 0, models::LogitRows::kAll};
+  const std::array<int32_t, 2> tokens{1, 2};
+  const auto report =
+      compare_kl(*make_session(*one, {}, shape), *make_session(*other, {}, shape), tokens);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().kind, ErrorKind::kUsage);
+}
+
+// The quality bound of docs/numerics.md on real text with a real model.
+TEST(CompareKl, ExactAndFastKernelsStayNearTheReferenceOnProse) {
+  RECKON_REQUIRE_SMOLLM2();
+  const auto model = open_model(smollm2_path());
+  const std::vector<int32_t> tokens = prose_tokens(*model, 2000);
+  const SessionShape shape{2000, 0, models::LogitRows::kAll};
+  const auto reference = make_session(*model, {"numerics=reference"}, shape);
+  const auto exact = make_session(*model, {"prefill.numerics=exact"}, shape);
+  const auto report = compare_kl(*reference, *exact, tokens);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  fmt::print(
+      "SmolLM2, {} tokens, exact against reference: mean KL {:.3e}, largest {:.3e}, top-1 equal "
+      "{}/{}, where the margin is over 0.5: {}/{}\n",
+      report->tokens, report->mean_kl, report->largest_kl, report->top1_equal, report->tokens,
+      report->decisive_equal, report->decisive);
+  EXPECT_LE(report->mean_kl, 1e-3);
+  EXPECT_EQ(report->decisive_equal, report->decisive);
+}
+
+}  // namespace
+}  // namespace reckon::engine
