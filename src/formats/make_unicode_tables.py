@@ -8,6 +8,24 @@ import unicodedata2 as ucd
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
+# Characters with a combining class or a canonical decomposition that came after Unicode 9
+# (DerivedAge.txt). Hugging Face tokenizers normalises by that version: the tables leave them out.
+NORMALIZED_SINCE_10 = [
+    (0x7FD, 0x7FD), (0x897, 0x89F), (0x8CA, 0x8D3), (0x9FE, 0x9FE), (0xC3C, 0xC3C), (0xD3B, 0xD3C),
+    (0xEBA, 0xEBA), (0x1715, 0x1715), (0x1ABF, 0x1ACE), (0x1DF6, 0x1DFA), (0xA82C, 0xA82C),
+    (0x105C9, 0x105C9), (0x105E4, 0x105E4), (0x10D24, 0x10D27), (0x10D69, 0x10D6D),
+    (0x10EAB, 0x10EAC), (0x10EFD, 0x10EFF), (0x10F46, 0x10F50), (0x10F82, 0x10F85),
+    (0x11070, 0x11070), (0x1133B, 0x1133B), (0x11383, 0x11383), (0x11385, 0x11385),
+    (0x1138E, 0x1138E), (0x11391, 0x11391), (0x113C5, 0x113C5), (0x113C7, 0x113C8),
+    (0x113CE, 0x113D0), (0x1145E, 0x1145E), (0x11839, 0x1183A), (0x11938, 0x11938),
+    (0x1193D, 0x1193E), (0x11943, 0x11943), (0x119E0, 0x119E0), (0x11A34, 0x11A34),
+    (0x11A47, 0x11A47), (0x11A99, 0x11A99), (0x11D42, 0x11D42), (0x11D44, 0x11D45),
+    (0x11D97, 0x11D97), (0x11F41, 0x11F42), (0x16121, 0x16128), (0x1612F, 0x1612F),
+    (0x16D68, 0x16D6A), (0x16FF0, 0x16FF1), (0x1E08F, 0x1E08F), (0x1E130, 0x1E136),
+    (0x1E2AE, 0x1E2AE), (0x1E2EC, 0x1E2EF), (0x1E4EC, 0x1E4EF), (0x1E5EE, 0x1E5EF),
+]
+IS_NEW = {c for first, last in NORMALIZED_SINCE_10 for c in range(first, last + 1)}
+
 # What Unicode 17 added to category N*.
 NUMBERS_NEW_IN_17 = [(0x11DE0, 0x11DE9), (0x16FF4, 0x16FF6)]
 
@@ -31,7 +49,7 @@ def decompositions() -> list[tuple[int, int, int]]:
     out = []
     for c in CODE_POINTS:
         parts = ucd.decomposition(chr(c)).split()
-        if parts and not parts[0].startswith("<"):
+        if parts and not parts[0].startswith("<") and c not in IS_NEW:
             out.append((c, int(parts[0], 16), int(parts[1], 16) if len(parts) == 2 else 0))
     return out
 
@@ -104,17 +122,17 @@ def main() -> None:
         end="",
     )
     print(
-        table("CombiningClassRange", "kCombiningClasses", "Canonical combining classes over 0.",
-              runs(ucd.combining)),
+        table("CombiningClassRange", "kCombiningClasses", "Combining classes over 0, Unicode 9.",
+              runs(lambda c: 0 if ord(c) in IS_NEW else ucd.combining(c))),
         end="",
     )
     print(
-        table("Decomposition", "kDecompositions", "Canonical decompositions; Hangul is computed.",
+        table("Decomposition", "kDecompositions", "Canonical decompositions, Unicode 9.",
               decompositions()),
         end="",
     )
     print(
-        table("Composition", "kCompositions", "Primary composites; Hangul is computed.",
+        table("Composition", "kCompositions", "Primary composites, Unicode 9.",
               compositions()),
         end="",
     )

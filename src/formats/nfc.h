@@ -1,5 +1,6 @@
 // Unicode normalisation form C (UAX #15), which some tokenizers apply before they split words.
-// Unicode 16 tables of our own (see unicode_classes.h). Pure.
+// By Unicode 9, as Hugging Face tokenizers does it, from tables of our own (see unicode_classes.h):
+// characters that came later stay as they are. Pure.
 #pragma once
 
 #include <string>
