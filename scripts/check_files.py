@@ -33,7 +33,9 @@ def check_text(name: str, text: str) -> list[str]:
     problems = []
     for number, line in enumerate(text.split("\n"), 1):
         where = f"{name}:{number}"
-        if match := MACHINE_PATH.search(line):
+        match = MACHINE_PATH.search(line)
+        # Tests make up home folders.
+        if match and not (match[0] == "/home/" and name.endswith("_test.cpp")):
             problems.append(f"{where}: a path of one machine ({match[0]})")
         if match := NOTE_TO_SELF.search(line):
             problems.append(f"{where}: {match[0]} (write what is open in the docs)")

@@ -21,12 +21,16 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 INSTRUCTION_SET = re.compile(r"_avx(2|512)\.(cpp|h)$")
 GENERATED = re.compile(r"(\.hash|_generated)\.h$")  # made by the build
-TEST = re.compile(r"_(test|testing)\.(cpp|h)$")
+TEST = re.compile(r"(_test\.cpp|/test_\w+\.h)$")
 
+JSON_USERS = [
+    f"{module}/"
+    for module in ("formats", "models", "engine", "ledger", "experiment", "adapters", "server", "cli")
+]
 # (headers, where they may be included). A path ends with "/" for a folder, "*" is everywhere.
 THIRD_PARTY = [
     (r"fmt/", ["*"]),
-    (r"nlohmann/json", ["formats/", "ledger/", "experiment/", "adapters/", "server/", "cli/"]),
+    (r"nlohmann/json", JSON_USERS),
     (r"yaml-cpp/", ["kernels/", "experiment/"]),
     (r"CLI/", ["cli/"]),
     (r"xxhash\.h", ["base/"]),
@@ -113,7 +117,7 @@ def check_system_header(name: str, header: str) -> str:
     if header in STANDARD or POSIX.fullmatch(header):
         return ""
     if TEST_ONLY.match(header):
-        return "" if TEST.search(name) else f"<{header}> belongs in a _test file"
+        return "" if TEST.search(name) else f"<{header}> belongs in a test (x_test.cpp, test_x.h)"
     if BENCHMARK_ONLY.match(header):
         return "" if name.endswith("_bench.cpp") else f"<{header}> belongs in a _bench file"
     if INTRINSICS.fullmatch(header):
@@ -183,7 +187,7 @@ PLANTED = {
     "ledger/index.cpp": ("#include <sqlite3.h>\n", "only in ledger/sqlite/"),
     "kernels/device.cpp": ("#include <cuda_runtime.h>\n", "only in kernels/cuda/"),
     "engine/unknown.cpp": ("#include <boost/any.hpp>\n", "not in the tables"),
-    "engine/mock.cpp": ("#include <gmock/gmock.h>\n", "belongs in a _test file"),
+    "engine/mock.cpp": ("#include <gmock/gmock.h>\n", "belongs in a test"),
     "kernels/wide.cpp": ("#include <immintrin.h>\n", "belongs in an _avx2 or _avx512 file"),
     "kernels/cpu/text.h": ("#include <string>\n", None),
     "kernels/cpu/direct_avx2.cpp": ("#include <vector>\n", "<vector> has inline functions"),
