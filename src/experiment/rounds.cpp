@@ -4,18 +4,18 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <random>
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "experiment/random.h"
 #include "experiment/rows.h"
 
 namespace reckon::experiment {
 namespace {
 
-uint64_t random_bits() {
-  std::random_device device;
-  return (uint64_t{device()} << 32) | device();
+// How a sentence about an arm starts.
+std::string phrase(const Arm& arm) {
+  return arm.name == "base" ? "the base arm" : "the arm";
 }
 
 RoundEnd ended(RoundEnd::Kind kind, std::string detail, bool base_arm) {
@@ -142,31 +142,29 @@ Result<std::optional<RoundEnd>> RoundRunner::measure_arm(RoundProcess& process, 
   RoundProcess::Answer result = process.measure(index);
   if (const auto* broken = std::get_if<Broken>(&result)) {
     return std::optional(ended(RoundEnd::Kind::kBroke,
-                               fmt::format("the {} arm broke: {}", arm.name, broken->reason),
-                               is_base));
+                               fmt::format("{} broke: {}", phrase(arm), broken->reason), is_base));
   }
   answer = std::move(std::get<RoundAnswer>(result));
   if (!answer.measurement.ok()) {
     const Error& error = answer.measurement.error();
-    const std::string text = fmt::format("the {} arm: {}", arm.name, error.message);
+    const std::string text = fmt::format("{}: {}", phrase(arm), error.message);
     if (error.kind == ErrorKind::kRefused) {
       return std::optional(ended(RoundEnd::Kind::kOutOfMemory, text, is_base));
     }
     return Error{error.kind, text};
   }
   TRY(check_observed(is_base ? prepared_.base_plan : prepared_.arm_plan,
-                     answer.measurement->observed, arm.name));
+                     answer.measurement->observed, phrase(arm)));
   return std::optional<RoundEnd>();
 }
 
 Result<double> RoundRunner::metric_of(const Measurement& measurement, const Arm& arm) const {
   const auto found = measurement.metrics.find(prepared_.metric.name);
   if (found == measurement.metrics.end()) {
-    return failed(
-        fmt::format("the {} arm: the runner gave no '{}'", arm.name, prepared_.metric.name));
+    return failed(fmt::format("{}: the runner gave no '{}'", phrase(arm), prepared_.metric.name));
   }
   if (!(found->second > 0)) {
-    return failed(fmt::format("the {} arm: '{}' is {}, and must be above zero", arm.name,
+    return failed(fmt::format("{}: '{}' is {}, and must be above zero", phrase(arm),
                               prepared_.metric.name, found->second));
   }
   return found->second;

@@ -125,17 +125,17 @@ bool same_at_reach(const Prediction& base, const Prediction& arm, const Reach& r
 }
 
 Status check_observed(const Prediction& prediction, std::span<const DispatchRow> observed,
-                      const std::string& arm_name) {
+                      const std::string& arm) {
   const Rows seen = sorted(observed);
   const Rows unplanned = difference(seen, predicted_rows(prediction));
   if (!unplanned.empty()) {
-    return failed(fmt::format("the {} arm dispatched what its plan does not list: {}", arm_name,
-                              some(unplanned)));
+    return failed(
+        fmt::format("{} dispatched what its plan does not list: {}", arm, some(unplanned)));
   }
   const Rows missing = difference(certain_rows(prediction), seen);
   if (!missing.empty()) {
-    return failed(fmt::format("the {} arm did not dispatch what its plan calls certain: {}",
-                              arm_name, some(missing)));
+    return failed(
+        fmt::format("{} did not dispatch what its plan calls certain: {}", arm, some(missing)));
   }
   return {};
 }

@@ -40,10 +40,10 @@ namespace reckon::experiment {
 [[nodiscard]] bool same_at_reach(const Prediction& base, const Prediction& arm, const Reach& reach);
 
 // Certain rows all observed, and nothing observed that the plan does not list. The error (kFailed)
-// names the arm and the rows: then the plan or the trace is wrong, and nothing may be recorded.
+// says the rows: then the plan or the trace is wrong, and nothing may be recorded. `arm` is how a
+// sentence about it starts: "the base arm".
 [[nodiscard]] Status check_observed(const Prediction& prediction,
-                                    std::span<const DispatchRow> observed,
-                                    const std::string& arm_name);
+                                    std::span<const DispatchRow> observed, const std::string& arm);
 
 // "matmul.exact_avx2" -> source hash, for every row at the reach of either arm.
 [[nodiscard]] std::map<std::string, std::string> sources_in_reach(const Prediction& base,

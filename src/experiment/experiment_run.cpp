@@ -1,0 +1,248 @@
+#include "experiment/experiment_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experiment/numbers.h"
+#include "experiment/prepare.h"
+#include "experiment/record.h"
+#include "experiment/recorder.h"
+#include "experiment/verdict_text.h"
+#include "experiment/words.h"
+
+namespace reckon::experiment {
+namespace {
+
+constexpr int kFloorBandRounds = 2;  // of the comparison that a floor's band is shown for
+
+class ExperimentRun {
+ public:
+  ExperimentRun(RunContext& context, const Experiment& experiment, Outcome& outcome)
+      : context_(context), experiment_(experiment), outcome_(outcome) {}
+
+  Status run() {
+    TRY_ASSIGN(prepared_, prepare(context_.queue.path, experiment_, context_.runner));
+    TRY_ASSIGN(journal_, Journal::open(context_.folder, journal_key(prepared_),
+                                       fmt::format("experiment '{}'", experiment_.id)));
+    for (const std::string& warning : journal_->warnings()) note(warning);
+    recorder_.emplace(context_.store, *journal_, context_.options.writer);
+    TRY_ASSIGN(const std::string completed, recorder_->recover());
+    if (!completed.empty() && !experiment_.is_floor()) {
+      note("completed what an earlier run had begun to record");
+      return conclude(completed);
+    }
+    TRY(judge_now());
+    switch (judgement_.next) {
+      case Judgement::Next::kRefuse:
+        return finish(OutcomeKind::kRefused, judgement_.text);
+      case Judgement::Next::kKeep:
+        return conclude_floor(OutcomeKind::kKept);
+      case Judgement::Next::kRecordVoid:
+        return record_verdict({}, void_by_plan(prepared_, judgement_.text, environment()));
+      case Judgement::Next::kRecordOutOfMemory:
+        return record_verdict({}, out_of_memory(prepared_, judgement_.text, environment()));
+      case Judgement::Next::kRun:
+        return experiment_.is_floor() ? run_floor() : run_comparison();
+    }
+    RECKON_CHECK(false);
+  }
+
+  // Notes from the recorder, whose warnings come late.
+  void collect_warnings() {
+    if (!recorder_) return;
+    for (const std::string& warning : recorder_->warnings()) note(warning);
+  }
+
+ private:
+  Status judge_now() {
+    std::vector<std::string> warnings;
+    TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(context_.store, warnings));
+    for (const std::string& warning : warnings) note(warning);
+    TRY_ASSIGN(judgement_, judge(prepared_, ledger, !context_.options.force_reason.empty()));
+    for (const std::string& text : judgement_.notes) note(text);
+    return {};
+  }
+
+  Status run_comparison() {
+    const auto earlier = static_cast<int64_t>(judgement_.earlier.size());
+    RoundRunner rounds(context_, prepared_, *journal_, earlier);
+    const auto journalled = static_cast<int>(collect(journal_->pairs()).rounds.size());
+    const int count = std::max(judgement_.rounds, journalled);
+    for (int number = 0; number < count; ++number) {
+      TRY_ASSIGN(const RoundEnd end, rounds.run(number, count, static_cast<size_t>(number)));
+      if (end.kind == RoundEnd::Kind::kPaused) return pause();
+      if (end.kind != RoundEnd::Kind::kComplete) return record_end(end);
+    }
+    TRY_ASSIGN(const std::vector<ledger::MeasuredBody> fresh, complete_rounds());
+    std::vector<ledger::MeasuredBody> all = judgement_.earlier;
+    all.insert(all.end(), fresh.begin(), fresh.end());
+    const Samples samples = collect(journal_->pairs());
+    TRY_ASSIGN(const ledger::VerdictBody verdict,
+               verdict_of_rounds(prepared_, judgement_, samples, all));
+    return record_verdict(fresh, verdict);
+  }
+
+  // A round of identical arms is recorded as soon as it is complete.
+  Status run_floor() {
+    const int count = judgement_.rounds;
+    for (int number = 0; number < count; ++number) {
+      RoundRunner rounds(context_, prepared_, *journal_, judgement_.noise.rounds);
+      TRY_ASSIGN(const RoundEnd end, rounds.run(number, count, 0));
+      if (end.kind == RoundEnd::Kind::kPaused) return pause();
+      if (end.kind == RoundEnd::Kind::kOutOfMemory)
+        return finish(OutcomeKind::kRefused, end.detail);
+      if (end.kind == RoundEnd::Kind::kBroke) return failed(end.detail);
+      TRY_ASSIGN(const std::vector<ledger::MeasuredBody> fresh, complete_rounds());
+      std::vector<ledger::Event> events;
+      TRY(begin_entry(latest_environment(), events));
+      for (const ledger::MeasuredBody& body : fresh) {
+        events.push_back(recorder_->measured(judgement_.joins, body));
+      }
+      TRY(recorder_->record(events));
+    }
+    return conclude_floor(OutcomeKind::kFloor);
+  }
+
+  Status record_end(const RoundEnd& end) {
+    if (end.kind == RoundEnd::Kind::kOutOfMemory && end.base_arm) {
+      return finish(OutcomeKind::kRefused, "the base arm itself does not fit: " + end.detail);
+    }
+    TRY_ASSIGN(const std::vector<ledger::MeasuredBody> fresh, complete_rounds());
+    std::vector<std::string> ids;
+    for (const auto& measured : judgement_.earlier) ids.push_back(measured.round.id);
+    for (const auto& measured : fresh) ids.push_back(measured.round.id);
+    return record_verdict(fresh, verdict_of_end(prepared_, end, collect(journal_->pairs()), ids,
+                                                latest_environment()));
+  }
+
+  Status record_verdict(const std::vector<ledger::MeasuredBody>& fresh,
+                        const ledger::VerdictBody& verdict) {
+    std::vector<ledger::Event> events;
+    TRY(begin_entry(latest_environment(), events));
+    const std::string& entry = judgement_.joins;
+    for (const ledger::MeasuredBody& body : fresh) {
+      events.push_back(recorder_->measured(entry, body));
+    }
+    events.push_back(recorder_->verdict(entry, verdict));
+    TRY(recorder_->record(events));
+    return conclude(entry);
+  }
+
+  // Adds the entry's first event where it is new; judgement_.joins names it from then on.
+  Status begin_entry(const nlohmann::json& environment, std::vector<ledger::Event>& events) {
+    if (!judgement_.joins.empty()) return {};
+    const std::string reason =
+        judgement_.overrides_ledger ? context_.options.force_reason : std::string();
+    TRY_ASSIGN(ledger::Event event,
+               recorder_->new_entry(idea_body(prepared_, context_.options, environment, reason)));
+    judgement_.joins = event.entry;
+    events.push_back(std::move(event));
+    return {};
+  }
+
+  // The rounds in the journal that have all their pairs.
+  Result<std::vector<ledger::MeasuredBody>> complete_rounds() const {
+    const Samples samples = collect(journal_->pairs());
+    std::vector<ledger::MeasuredBody> bodies;
+    for (const CollectedRound& round : samples.rounds) {
+      if (!round.missing(experiment_.pairs).empty()) continue;
+      TRY_ASSIGN(ledger::MeasuredBody body, measured_body(prepared_, samples, round));
+      bodies.push_back(std::move(body));
+    }
+    return bodies;
+  }
+
+  nlohmann::json environment() const { return context_.runner.environment(); }
+
+  // Of the latest process that measured, else of this one.
+  nlohmann::json latest_environment() const {
+    const Samples samples = collect(journal_->pairs());
+    if (!samples.rounds.empty() && !samples.rounds.back().environment.empty()) {
+      return samples.rounds.back().environment;
+    }
+    return environment();
+  }
+
+  // The outcome is what the ledger now says about the entry.
+  Status conclude(const std::string& entry) {
+    std::vector<std::string> ignored;
+    TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(context_.store, ignored));
+    const ledger::Entry* found = ledger.find(entry);
+    if (found == nullptr || !found->verdict) {
+      return failed(fmt::format("the ledger does not show {} after it was written", entry));
+    }
+    outcome_.entry = entry;
+    outcome_.record = *found;
+    return finish(OutcomeKind::kVerdict, verdict_sentence(*found));
+  }
+
+  Status conclude_floor(OutcomeKind kind) {
+    std::vector<std::string> ignored;
+    TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(context_.store, ignored));
+    FloorSummary floor;
+    floor.rounds = kFloorBandRounds;
+    TRY_ASSIGN(floor.noise,
+               measure::estimate_noise(ledger::floor_round_medians(ledger, prepared_.scope)));
+    if (floor.noise.rounds >= 2) {
+      TRY_ASSIGN(floor.band, measure::design_band(floor.noise, floor.rounds));
+    }
+    if (const ledger::Entry* found = ledger.find(judgement_.joins)) {
+      outcome_.entry = found->id;
+      outcome_.record = *found;
+    }
+    const std::string summary = floor_sentence(floor);
+    outcome_.floor = floor;
+    return finish(kind, kind == OutcomeKind::kKept ? judgement_.text + "; " + summary : summary);
+  }
+
+  Status pause() {
+    const Samples samples = collect(journal_->pairs());
+    size_t pairs = 0;
+    for (const CollectedRound& round : samples.rounds) pairs += round.pairs.size();
+    return finish(OutcomeKind::kPaused,
+                  fmt::format("stopped by the budget; {} finished pairs wait in the journal, and "
+                              "the same command goes on",
+                              pairs));
+  }
+
+  Status finish(OutcomeKind kind, std::string text) {
+    outcome_.kind = kind;
+    outcome_.text = std::move(text);
+    return {};
+  }
+
+  void note(const std::string& text) {
+    outcome_.notes.push_back(text);
+    context_.progress.on_note(experiment_, text);
+  }
+
+  RunContext& context_;
+  const Experiment& experiment_;
+  Outcome& outcome_;
+  Prepared prepared_;
+  std::unique_ptr<Journal> journal_;
+  std::optional<Recorder> recorder_;
+  Judgement judgement_;
+};
+
+}  // namespace
+
+Outcome run_experiment(RunContext& context, const Experiment& experiment) {
+  Outcome outcome;
+  outcome.id = experiment.id;
+  outcome.idea = experiment.idea;
+  const double started = context.now();
+  ExperimentRun run(context, experiment, outcome);
+  const Status status = run.run();
+  run.collect_warnings();
+  if (!status.ok()) {
+    outcome.kind = OutcomeKind::kFailed;
+    outcome.error = status.error().kind;
+    outcome.text = status.error().message;
+  }
+  outcome.seconds = context.now() - started;
+  return outcome;
+}
+
+}  // namespace reckon::experiment

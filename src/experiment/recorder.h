@@ -1,0 +1,50 @@
+// Appends an experiment's events to the ledger exactly once, whatever is killed when.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "experiment/journal.h"
+#include "ledger/fold.h"
+#include "ledger/store.h"
+
+namespace reckon::experiment {
+
+class Recorder {
+ public:
+  Recorder(ledger::Store& store, Journal& journal, std::string writer)
+      : store_(store), journal_(journal), writer_(std::move(writer)) {}
+
+  // Completes what a killed run had begun to record, and forgets the pairs of rounds that the
+  // ledger has. Returns the entry that was completed, or "".
+  [[nodiscard]] Result<std::string> recover();
+
+  // An entry's first event, to be recorded before or with its others.
+  [[nodiscard]] Result<ledger::Event> new_entry(const ledger::IdeaBody& body) const;
+  [[nodiscard]] ledger::Event measured(const std::string& entry,
+                                       const ledger::MeasuredBody& body) const;
+  [[nodiscard]] ledger::Event verdict(const std::string& entry,
+                                      const ledger::VerdictBody& body) const;
+
+  // Journals the events, appends them, clears the journal. On stable storage when it returns ok;
+  // after an error or a kill, recover() of a later run completes it.
+  [[nodiscard]] Status record(std::span<const ledger::Event> events);
+
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  [[nodiscard]] Status append_missing(std::span<const ledger::Event> events);
+
+  ledger::Store& store_;
+  Journal& journal_;
+  std::string writer_;
+  std::vector<std::string> warnings_;
+};
+
+// Reads and folds the ledger; the store's warnings are added to `warnings`.
+[[nodiscard]] Result<ledger::Ledger> read_ledger(const ledger::Store& store,
+                                                 std::vector<std::string>& warnings);
+
+}  // namespace reckon::experiment

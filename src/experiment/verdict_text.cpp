@@ -1,0 +1,59 @@
+#include "experiment/verdict_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "experiment/words.h"
+
+namespace reckon::experiment {
+namespace {
+
+std::string rounds_text(size_t count) {
+  std::string text = "round 1";
+  for (size_t i = 2; i <= count && i <= 3; ++i) text += fmt::format(" / {}", i);
+  return count > 3 ? fmt::format("{} / … / {}", text, count) : text;
+}
+
+std::string numbers_text(const ledger::Numbers& numbers) {
+  std::string text;
+  if (numbers.effect)
+    text = fmt::format("{} {}", signed_share_text(*numbers.effect), numbers.metric);
+  text +=
+      fmt::format(" ({}: {} -> {} {})", rounds_text(numbers.base_values.size()),
+                  values_text(numbers.base_values), values_text(numbers.arm_values), numbers.unit);
+  if (numbers.noise_band) {
+    text += fmt::format(", noise band ±{} from {} A/A rounds", share_text(numbers.noise_band->high),
+                        numbers.noise_rounds.value_or(0));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string verdict_sentence(const ledger::Entry& entry) {
+  const ledger::VerdictBody& verdict = *entry.verdict;
+  std::string text(ledger::verdict_name(verdict.verdict));
+  if (verdict.numbers) text += ": " + numbers_text(*verdict.numbers);
+  if (!verdict.detail.empty()) text += (verdict.numbers ? "; " : ": ") + verdict.detail;
+  if (verdict.proof && !verdict.proof->side_effects.empty()) {
+    text += fmt::format("; side effects: {} rows outside the reach",
+                        verdict.proof->side_effects.size());
+  }
+  return text;
+}
+
+std::string floor_sentence(const FloorSummary& floor) {
+  std::string text = fmt::format("{} A/A rounds", floor.noise.rounds);
+  if (!floor.band) return text + "; a noise band takes at least 2";
+  text += fmt::format(", s_m {}; {} rounds see +{} and more, noise band ±{}",
+                      share_text(std::expm1(floor.noise.standard_deviation)), floor.rounds,
+                      share_text(std::expm1(floor.band->smallest_detectable)),
+                      share_text(std::expm1(floor.band->noise_band)));
+  if (floor.noise.missing_rounds() > 0) {
+    text += fmt::format("; {} more before a verdict", floor.noise.missing_rounds());
+  }
+  return text;
+}
+
+}  // namespace reckon::experiment
