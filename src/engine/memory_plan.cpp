@@ -79,31 +79,27 @@ Result<std::vector<PlannedCall>> plan_calls(const DryRun& dry_run, kernels::Plan
   return calls;
 }
 
-// Over every row count that a pass of the session may have. A call that the planner refuses will
-// be refused when it is made, so that it needs no scratch.
-Result<uint64_t> largest_scratch(const DryRun& dry_run, const kernels::Planner& planner,
-                                 const SessionShape& shape) {
+// For each chunk from 0 (decode alone) to the shape's: the most scratch that a session with it may
+// need, over every row count that its passes may have. A call that the planner refuses will be
+// refused when it is made, so that it needs none.
+Result<std::vector<uint64_t>> scratch_by_chunk(const DryRun& dry_run,
+                                               const kernels::Planner& planner, int64_t chunk) {
   kernels::Planner probe = planner;  // what it memoises here is of no use later
-  uint64_t largest = 0;
-  for (int64_t rows = 0; rows <= shape.chunk; ++rows) {
+  std::vector<uint64_t> largest;
+  for (int64_t rows = 0; rows <= chunk; ++rows) {
     kernels::Recorder recorder;
     if (rows == 0) {
       TRY(dry_run.decode(recorder));
     } else {
       TRY(dry_run.prefill(recorder, rows));
     }
+    largest.push_back(largest.empty() ? 0 : largest.back());
     for (const auto& counted : recorder.calls()) {
       const auto choice = probe.choose(counted.call);
-      if (choice.ok()) largest = std::max(largest, (*choice)->scratch_bytes);
+      if (choice.ok()) largest.back() = std::max(largest.back(), (*choice)->scratch_bytes);
     }
   }
   return largest;
-}
-
-Error too_large(const SessionShape& shape) {
-  return refused(fmt::format(
-      "a context of {} positions in chunks of {} needs more memory than can be addressed",
-      shape.capacity, shape.chunk));
 }
 
 // Adds a term of `bytes`; false where the sum leaves 63 bits.
@@ -130,6 +126,14 @@ bool add_buffers(SessionPlan& plan, const std::vector<BufferSpec>& specs) {
   return true;
 }
 
+// The terms of a session of a resolved shape; false where they leave 63 bits.
+bool add_terms(SessionPlan& plan, const models::Model& model, uint64_t scratch_bytes) {
+  const SessionBuffers buffers = session_buffers(model, plan.shape);
+  return add_term(plan, MemoryTag::kWeights, "weights", model.info().weight_bytes) &&
+         add_buffers(plan, buffers.state) && add_buffers(plan, buffers.activations) &&
+         add_term(plan, MemoryTag::kScratch, "scratch", scratch_bytes);
+}
+
 // ---- the refusal ----
 
 std::string largest_terms(const SessionPlan& plan) {
@@ -142,15 +146,24 @@ std::string largest_terms(const SessionPlan& plan) {
   return text;
 }
 
-// What a session of another shape would take; none where it cannot be planned.
+// Sessions of other shapes that would fit the budget.
 class Alternatives {
  public:
-  Alternatives(const models::Model& model, const kernels::Planner& planner, const SessionPlan& plan,
+  // `scratch` is scratch_by_chunk() of the plan's shape.
+  Alternatives(const models::Model& model, const SessionPlan& plan, std::vector<uint64_t> scratch,
                uint64_t budget)
-      : model_(model), planner_(planner), plan_(plan), budget_(budget) {}
+      : model_(model), shape_(plan.shape), scratch_(std::move(scratch)), budget_(budget) {}
 
-  // The largest value in [1, limit] for which `fits` holds, given that it holds below each such
-  // value, too; 0 where there is none.
+  // The largest smaller chunk, the longest shorter context; 0 where none fits.
+  [[nodiscard]] int64_t largest_chunk() const {
+    return largest(shape_.chunk - 1, [&](int64_t chunk) { return fits(shape_.capacity, chunk); });
+  }
+  [[nodiscard]] int64_t longest_context(int64_t chunk) const {
+    return largest(shape_.capacity - 1, [&](int64_t capacity) { return fits(capacity, chunk); });
+  }
+
+ private:
+  // The largest value in [1, limit] that fits, where everything below one that fits does, too.
   template <typename Fits>
   [[nodiscard]] static int64_t largest(int64_t limit, const Fits& fits) {
     int64_t low = 0;
@@ -166,26 +179,16 @@ class Alternatives {
     return low;
   }
 
-  [[nodiscard]] int64_t largest_chunk() const {
-    return largest(plan_.shape.chunk - 1,
-                   [&](int64_t chunk) { return fits(plan_.shape.capacity, chunk); });
-  }
-  [[nodiscard]] int64_t longest_context(int64_t chunk) const {
-    return largest(plan_.shape.capacity - 1,
-                   [&](int64_t capacity) { return fits(capacity, chunk); });
-  }
-
- private:
   [[nodiscard]] bool fits(int64_t capacity, int64_t chunk) const {
-    kernels::Planner planner = planner_;
-    const SessionShape shape{capacity, chunk, plan_.shape.logit_rows};
-    const auto plan = plan_session(model_, planner, shape, PassKinds{});
-    return plan.ok() && plan->total_bytes <= budget_;
+    SessionPlan plan;
+    plan.shape = {capacity, std::min(chunk, capacity), shape_.logit_rows};
+    return add_terms(plan, model_, scratch_[static_cast<size_t>(plan.shape.chunk)]) &&
+           plan.total_bytes <= budget_;
   }
 
   const models::Model& model_;
-  const kernels::Planner& planner_;
-  const SessionPlan& plan_;
+  const SessionShape& shape_;
+  std::vector<uint64_t> scratch_;
   uint64_t budget_;
 };
 
@@ -239,22 +242,24 @@ Result<SessionPlan> plan_session(const models::Model& model, kernels::Planner& p
                                  const SessionShape& shape, const PassKinds& passes) {
   SessionPlan plan;
   TRY_ASSIGN(plan.shape, resolve_shape(model, planner.switches(), shape));
-  const SessionBuffers buffers = session_buffers(model, plan.shape);
-  if (!add_term(plan, MemoryTag::kWeights, "weights", model.info().weight_bytes) ||
-      !add_buffers(plan, buffers.state) || !add_buffers(plan, buffers.activations)) {
-    return too_large(plan.shape);
-  }
   const DryRun dry_run(model, plan.shape);
   TRY_ASSIGN(plan.calls, plan_calls(dry_run, planner, plan.shape, passes));
-  TRY_ASSIGN(const uint64_t scratch, largest_scratch(dry_run, planner, plan.shape));
-  if (!add_term(plan, MemoryTag::kScratch, "scratch", scratch)) return too_large(plan.shape);
+  TRY_ASSIGN(const std::vector<uint64_t> scratch,
+             scratch_by_chunk(dry_run, planner, plan.shape.chunk));
+  if (!add_terms(plan, model, scratch.back())) {
+    return refused(fmt::format(
+        "a context of {} positions in chunks of {} needs more memory than can be addressed",
+        plan.shape.capacity, plan.shape.chunk));
+  }
   return plan;
 }
 
 Status check_budget(const models::Model& model, const kernels::Planner& planner,
                     const SessionPlan& plan, const Budget& budget) {
   if (plan.total_bytes <= budget.bytes) return {};
-  const Alternatives alternatives(model, planner, plan, budget.bytes);
+  TRY_ASSIGN(std::vector<uint64_t> scratch,
+             scratch_by_chunk(DryRun(model, plan.shape), planner, plan.shape.chunk));
+  const Alternatives alternatives(model, plan, std::move(scratch), budget.bytes);
   return refused(fmt::format(
       "a context of {} in chunks of {} needs {}, but {} leaves {}; the largest terms are {}; {}",
       plan.shape.capacity, plan.shape.chunk, format_bytes(plan.total_bytes), budget.source,

@@ -51,8 +51,8 @@ TEST(Sampler, ASeedFixesTheTokens) {
   const std::array logits{0.0F, 0.0F, 0.0F, 0.0F, 0.0F, 0.0F, 0.0F, 0.0F};
   EXPECT_EQ(draws(1, 7, logits, 50), draws(1, 7, logits, 50));
   EXPECT_NE(draws(1, 7, logits, 50), draws(1, 8, logits, 50));
-  // std::mt19937_64 of seed 42 is specified; its first draws over eight equal shares.
-  EXPECT_THAT(draws(1, 42, logits, 4), ElementsAre(6, 5, 4, 1));
+  // The first draws of std::mt19937_64 from seed 42 are 0.755, 0.639, 0.752 and 0.136 of 2^64.
+  EXPECT_THAT(draws(1, 42, logits, 4), ElementsAre(6, 5, 6, 1));
 }
 
 TEST(Sampler, DrawsWithTheProbabilitiesOfTheSoftmax) {
