@@ -10,6 +10,7 @@
 #include "kernels/call.h"
 #include "kernels/fake_table.h"
 #include "kernels/recorder.h"
+#include "tensor/arena.h"
 
 namespace reckon::kernels {
 namespace {
@@ -54,7 +55,7 @@ class TinyModel {
       std::vector<std::vector<float>>(7, std::vector<float>(16 * kWidth));
   std::vector<float> keys_ = std::vector<float>(kKv * kCapacity);
   std::vector<float> values_ = std::vector<float>(kKv * kCapacity);
-  std::vector<float> weights_ = std::vector<float>(kWidth);
+  std::vector<float> weights_ = std::vector<float>(kWidth * kWidth);  // enough for every weight
 };
 
 class Dispatch : public ::testing::Test {
@@ -175,6 +176,35 @@ TEST_F(Dispatch, TheErrorOfThePlanIsPassedOn) {
   const Status status = model_.forward(dispatcher_, 1, 0);
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message, HasSubstr("no kernel runs embedding 1x100x1280 q8_0"));
+}
+
+// The kernels of this build, each under its own name and source hash.
+TEST_F(Dispatch, TheKernelsOfThisBuildRunAsPredicted) {
+  for (const char* setting : {"numerics=auto", "numerics=reference", "prefill.numerics=exact",
+                              "prefill.tile_order=band8", "cpu.isa=scalar", "cpu.threads=2"}) {
+    SwitchSet switches;
+    ASSERT_TRUE(switches.set_assignment(setting).ok());
+    Planner planner(switches, detect_cpu(), all_variants());
+    Recorder recorder;
+    for (const Phase phase : {Phase::kPrefill, Phase::kDecode, Phase::kVerify}) {
+      recorder.set_phase(phase);
+      ASSERT_TRUE(model_.forward(recorder, phase == Phase::kDecode ? 1 : 5, 0).ok());
+    }
+    uint64_t bytes = 0;
+    for (const Recorder::Counted& counted : recorder.calls()) {
+      bytes = std::max(bytes, (*planner.choose(counted.call))->scratch_bytes);
+    }
+    ArenaSet arenas;
+    ThreadPool threads(planner.threads());
+    trace_.reset();
+    Dispatcher dispatcher(planner, threads, trace_,
+                          *arenas.allocate(MemoryTag::kScratch, "scratch", bytes), bytes);
+    for (const Phase phase : {Phase::kPrefill, Phase::kDecode, Phase::kVerify}) {
+      dispatcher.set_phase(phase);
+      ASSERT_TRUE(model_.forward(dispatcher, phase == Phase::kDecode ? 1 : 5, 0).ok());
+    }
+    EXPECT_EQ(predicted(planner, recorder), observed()) << setting;
+  }
 }
 
 using DispatchDeathTest = Dispatch;
