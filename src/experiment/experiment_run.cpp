@@ -6,6 +6,7 @@
 
 #include "experiment/numbers.h"
 #include "experiment/prepare.h"
+#include "experiment/random.h"
 #include "experiment/record.h"
 #include "experiment/recorder.h"
 #include "experiment/verdict_text.h"
@@ -134,8 +135,10 @@ class ExperimentRun {
     if (!judgement_.joins.empty()) return {};
     const std::string reason =
         judgement_.overrides_ledger ? context_.options.force_reason : std::string();
-    TRY_ASSIGN(ledger::Event event,
-               recorder_->new_entry(idea_body(prepared_, context_.options, environment, reason)));
+    ledger::IdeaBody idea = idea_body(prepared_, context_.options, environment, reason);
+    // Two entries for the same idea in the same second are still two.
+    idea.extra["nonce"] = fmt::format("{:016x}", random_bits());
+    TRY_ASSIGN(ledger::Event event, recorder_->new_entry(idea));
     judgement_.joins = event.entry;
     events.push_back(std::move(event));
     return {};
