@@ -1,0 +1,64 @@
+#include "base/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <vector>
+
+namespace reckon {
+namespace {
+
+TEST(ThreadPool, RunsEachTaskOnce) {
+  for (const int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.threads(), threads);
+    for (const int64_t tasks : {0, 1, 2, 7, 1000}) {
+      std::vector<std::atomic<int>> runs(static_cast<size_t>(tasks));
+      pool.parallel_for(tasks, [&](int64_t task) { ++runs[static_cast<size_t>(task)]; });
+      for (const auto& count : runs) EXPECT_EQ(count, 1);
+    }
+  }
+}
+
+TEST(ThreadPool, ThreadsTakeContiguousRangesInOrder) {
+  ThreadPool pool(4);
+  std::vector<int> thread_of(37);
+  pool.parallel_for(
+      37,
+      [](void* context, int64_t task, int thread) {
+        (*static_cast<std::vector<int>*>(context))[static_cast<size_t>(task)] = thread;
+      },
+      &thread_of);
+  EXPECT_TRUE(std::is_sorted(thread_of.begin(), thread_of.end()));
+  EXPECT_EQ(thread_of.front(), 0);
+  EXPECT_EQ(thread_of.back(), 3);
+}
+
+// Many short loops one after the other: no task may be lost, repeated or leak into the next loop.
+TEST(ThreadPool, LoopsFollowEachOtherWithoutMixing) {
+  ThreadPool pool(3);
+  std::vector<int64_t> sums(3);
+  for (int64_t round = 0; round < 5000; ++round) {
+    sums.assign(3, -1);
+    pool.parallel_for(3, [&](int64_t task) { sums[static_cast<size_t>(task)] = round + task; });
+    ASSERT_EQ(sums[0] + sums[1] + sums[2], 3 * round + 3);
+  }
+}
+
+TEST(ThreadPool, WhatTasksWroteIsVisibleAfterTheLoop) {
+  ThreadPool pool(0);
+  EXPECT_EQ(pool.threads(), ThreadPool::available_cores());
+  std::vector<int64_t> squares(10000);
+  pool.parallel_for(10000, [&](int64_t i) { squares[static_cast<size_t>(i)] = i * i; });
+  EXPECT_EQ(std::accumulate(squares.begin(), squares.end(), int64_t{0}), 333283335000);
+}
+
+TEST(ThreadPool, APoolWithoutWorkEnds) {
+  for (int i = 0; i < 100; ++i) ThreadPool pool(4);
+  EXPECT_GE(ThreadPool::available_cores(), 1);
+}
+
+}  // namespace
+}  // namespace reckon
