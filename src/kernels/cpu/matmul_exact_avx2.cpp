@@ -61,6 +61,13 @@ void store(void* p, __m256i v) {
   _mm256_storeu_si256(static_cast<__m256i*>(p), v);
 }
 
+// sum += pairwise dots of a and b. The addition is spelled out because g++ 12 regroups integer
+// sums: it computed every product of a block first and spent half of the time on spilling them.
+void add_dots(__m256i& sum, __m256i a, __m256i b) {
+  const __m256i products = _mm256_madd_epi16(a, b);
+  asm("vpaddd %1, %0, %0" : "+x"(sum) : "x"(products));
+}
+
 // ---------------------------------------------------------------------------------------------
 // Integer formats. Each says in which order the codes of a block are easiest to unpack; activation
 // codes are put in the same order.
@@ -84,23 +91,23 @@ struct Q8 {
   static constexpr int64_t kBytes = sizeof(BlockQ8_0);
   static constexpr int64_t kCodesAt = 2;
 
-  // u[2i], u[2i + 1]: the block of weight row i.
-  static void unpack_rows(const char* rows, int64_t stride, __m256i* u) {
-    for (int i = 0; i < 8; ++i) {
-      const char* codes = rows + i * stride + kCodesAt;
-      u[2 * i] = _mm256_cvtepi8_epi16(load_half(codes));
-      u[2 * i + 1] = _mm256_cvtepi8_epi16(load_half(codes + 16));
-    }
+  // Part i is weight row i: 32 codes in 2 registers.
+  static constexpr int kParts = 8;
+  static constexpr int kRegisters = 2;
+
+  static void unpack(const char* rows, int64_t stride, int i, __m256i* u) {
+    const char* codes = rows + i * stride + kCodesAt;
+    u[0] = _mm256_cvtepi8_epi16(load_half(codes));
+    u[1] = _mm256_cvtepi8_epi16(load_half(codes + 16));
   }
 
-  // Lane i: the dot of weight row i.
-  static __m256i dot_rows(const __m256i* u, const int16_t* codes) {
-    const __m256i x0 = load(codes);
-    const __m256i x1 = load(codes + 16);
-    __m256i s[8];
-    for (int i = 0; i < 8; ++i) {
-      s[i] = _mm256_add_epi32(_mm256_madd_epi16(u[2 * i], x0), _mm256_madd_epi16(u[2 * i + 1], x1));
-    }
+  static void load_codes(const int16_t* codes, __m256i* x) {
+    x[0] = load(codes);
+    x[1] = load(codes + 16);
+  }
+
+  // Lane i: the dot of weight row i, from the sums of each part.
+  static __m256i combine(const __m256i* s) {
     const __m256i s0123 =
         _mm256_hadd_epi32(_mm256_hadd_epi32(s[0], s[1]), _mm256_hadd_epi32(s[2], s[3]));
     const __m256i s4567 =
@@ -125,33 +132,26 @@ struct Q4 {
   static constexpr int64_t kBytes = sizeof(BlockQ4_1);
   static constexpr int64_t kCodesAt = 4;
 
-  // u[4i] ... u[4i + 3]: the four runs of 8 codes, of weight row i (low half) and i + 4 (high).
-  static void unpack_rows(const char* rows, int64_t stride, __m256i* u) {
+  // Part i is weight row i in the low half of registers and row i + 4 in the high half: four runs.
+  static constexpr int kParts = 4;
+  static constexpr int kRegisters = 4;
+
+  static void unpack(const char* rows, int64_t stride, int i, __m256i* u) {
     const __m256i nibble = _mm256_set1_epi16(15);
-    for (int i = 0; i < 4; ++i) {
-      const char* codes = rows + i * stride + kCodesAt;
-      const __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(load_half(codes)),
-                                                load_half(codes + 4 * stride), 1);
-      u[4 * i] = _mm256_and_si256(w, nibble);
-      u[4 * i + 1] = _mm256_and_si256(_mm256_srli_epi16(w, 4), nibble);
-      u[4 * i + 2] = _mm256_and_si256(_mm256_srli_epi16(w, 8), nibble);
-      u[4 * i + 3] = _mm256_srli_epi16(w, 12);
-    }
+    const char* codes = rows + i * stride + kCodesAt;
+    const __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(load_half(codes)),
+                                              load_half(codes + 4 * stride), 1);
+    u[0] = _mm256_and_si256(w, nibble);
+    u[1] = _mm256_and_si256(_mm256_srli_epi16(w, 4), nibble);
+    u[2] = _mm256_and_si256(_mm256_srli_epi16(w, 8), nibble);
+    u[3] = _mm256_srli_epi16(w, 12);
   }
 
-  static __m256i dot_rows(const __m256i* u, const int16_t* codes) {
-    const __m256i x0 = load_twice(codes);
-    const __m256i x1 = load_twice(codes + 8);
-    const __m256i x2 = load_twice(codes + 16);
-    const __m256i x3 = load_twice(codes + 24);
-    __m256i s[4];
-    for (int i = 0; i < 4; ++i) {
-      const __m256i a =
-          _mm256_add_epi32(_mm256_madd_epi16(u[4 * i], x0), _mm256_madd_epi16(u[4 * i + 1], x1));
-      const __m256i b = _mm256_add_epi32(_mm256_madd_epi16(u[4 * i + 2], x2),
-                                         _mm256_madd_epi16(u[4 * i + 3], x3));
-      s[i] = _mm256_add_epi32(a, b);
-    }
+  static void load_codes(const int16_t* codes, __m256i* x) {
+    for (int i = 0; i < 4; ++i) x[i] = load_twice(codes + 8 * i);
+  }
+
+  static __m256i combine(const __m256i* s) {
     return _mm256_hadd_epi32(_mm256_hadd_epi32(s[0], s[1]), _mm256_hadd_epi32(s[2], s[3]));
   }
 
@@ -290,13 +290,46 @@ void quantise_tile(void* argument, int64_t tile, int /*thread*/) {
   }
 }
 
+template <typename Format>
+__m256i part_dots(const __m256i* u, const __m256i* x) {
+  __m256i sum = _mm256_madd_epi16(u[0], x[0]);
+  for (int i = 1; i < Format::kRegisters; ++i) add_dots(sum, u[i], x[i]);
+  return sum;
+}
+
+// The dots of one block of 8 weight rows with kRows activation rows `row_groups` apart.
+template <typename Format, int kRows>
+void block_dots(const char* rows, int64_t stride, const RowGroup* groups, int64_t row_groups,
+                __m256i* dots) {
+  constexpr int kParts = Format::kParts;
+  constexpr int kRegisters = Format::kRegisters;
+  __m256i x[kRegisters];
+  __m256i sums[kParts];
+  if (kRows == 1) {  // multiplied while in registers
+    Format::load_codes(groups->codes, x);
+    for (int i = 0; i < kParts; ++i) {
+      __m256i u[kRegisters];
+      Format::unpack(rows, stride, i, u);
+      sums[i] = part_dots<Format>(u, x);
+    }
+    dots[0] = Format::combine(sums);
+    return;
+  }
+  __m256i u[kParts * kRegisters];
+  for (int i = 0; i < kParts; ++i) Format::unpack(rows, stride, i, u + i * kRegisters);
+  for (int r = 0; r < kRows; ++r) {
+    Format::load_codes(groups[r * row_groups].codes, x);
+    for (int i = 0; i < kParts; ++i) sums[i] = part_dots<Format>(u + i * kRegisters, x);
+    dots[r] = Format::combine(sums);
+  }
+}
+
 // 8 weight rows, kRows activation rows (of `blocks` groups each); out[r] holds 8 outputs.
 template <typename Format, int kRows>
 void direct_dots(const char* rows, int64_t stride, const RowGroup* groups, int64_t blocks,
                  __m256* out) {
-  const auto step = static_cast<int>(stride);
-  const __m256i offsets =
-      _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(step));
+  const __m256i offsets = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                                             _mm256_set1_epi32(static_cast<int>(stride)));
   __m256 totals[kRows];
   for (int r = 0; r < kRows; ++r) totals[r] = _mm256_setzero_ps();
   for (int64_t first = 0; first < blocks; first += kSegmentBlocks) {
@@ -305,8 +338,8 @@ void direct_dots(const char* rows, int64_t stride, const RowGroup* groups, int64
     for (int r = 0; r < kRows; ++r) sums[r] = _mm256_setzero_ps();
     for (int64_t b = first; b < end; ++b) {
       const char* block = rows + b * Format::kBytes;
-      __m256i u[16];
-      Format::unpack_rows(block, stride, u);
+      __m256i dots[kRows];
+      block_dots<Format, kRows>(block, stride, groups + b, blocks, dots);
       // q8_0: the scale and two codes; q4_1: scale and minimum.
       const __m256i heads = _mm256_i32gather_epi32(reinterpret_cast<const int*>(block), offsets, 1);
       const __m256 scale = halves_to_float(heads);
@@ -314,9 +347,8 @@ void direct_dots(const char* rows, int64_t stride, const RowGroup* groups, int64
           Format::kHasMinimum ? halves_to_float(_mm256_srli_epi32(heads, 16)) : _mm256_setzero_ps();
       for (int r = 0; r < kRows; ++r) {
         const RowGroup& group = groups[r * blocks + b];
-        const __m256 dots = _mm256_cvtepi32_ps(Format::dot_rows(u, group.codes));
-        sums[r] =
-            _mm256_fmadd_ps(dots, _mm256_mul_ps(scale, _mm256_broadcast_ss(&group.scale)), sums[r]);
+        sums[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[r]),
+                                  _mm256_mul_ps(scale, _mm256_broadcast_ss(&group.scale)), sums[r]);
         if (Format::kHasMinimum) {
           sums[r] = _mm256_fmadd_ps(minimum, _mm256_broadcast_ss(&group.sum), sums[r]);
         }
@@ -358,38 +390,56 @@ void multiply_direct(void* argument, int64_t task, int /*thread*/) {
   }
 }
 
-// 4 weight rows x 8 activation rows: totals[w] holds 8 activation rows of weight row w.
-template <bool kHasMinimum>
-void panel_dots(const PanelBlock* panel, const TileGroup* tile, int64_t blocks, __m256* totals) {
-  for (int w = 0; w < kPanelRows; ++w) totals[w] = _mm256_setzero_ps();
+// 4 weight rows x kTiles tiles of 8 activation rows: totals[t][w] holds 8 rows of weight row w.
+// Two tiles make 8 integer accumulators and 6 loads for 16 instructions of arithmetic, which keeps
+// all three vector ports busy; one tile was bound by the front end, at two thirds of the speed.
+template <bool kHasMinimum, int kTiles>
+void panel_dots(const PanelBlock* panel, const TileGroup* tiles, int64_t blocks,
+                __m256 (*totals)[kPanelRows]) {
+  for (int t = 0; t < kTiles; ++t) {
+    for (int w = 0; w < kPanelRows; ++w) totals[t][w] = _mm256_setzero_ps();
+  }
   for (int64_t first = 0; first < blocks; first += kSegmentBlocks) {
     const int64_t end = smaller(first + kSegmentBlocks, blocks);
-    __m256 sums[kPanelRows];
-    for (int w = 0; w < kPanelRows; ++w) sums[w] = _mm256_setzero_ps();
+    __m256 sums[kTiles][kPanelRows];
+    for (int t = 0; t < kTiles; ++t) {
+      for (int w = 0; w < kPanelRows; ++w) sums[t][w] = _mm256_setzero_ps();
+    }
     for (int64_t b = first; b < end; ++b) {
       const PanelBlock& weights = panel[b];
-      const TileGroup& group = tile[b];
-      __m256i dots[kPanelRows];
-      for (int w = 0; w < kPanelRows; ++w) dots[w] = _mm256_setzero_si256();
+      __m256i dots[kTiles][kPanelRows];
+      for (int t = 0; t < kTiles; ++t) {
+        for (int w = 0; w < kPanelRows; ++w) dots[t][w] = _mm256_setzero_si256();
+      }
+#pragma GCC unroll 16
       for (int p = 0; p < 16; ++p) {
-        const __m256i x = load(group.codes[p]);
+        __m256i x[kTiles];
+        for (int t = 0; t < kTiles; ++t) x[t] = load(tiles[t * blocks + b].codes[p]);
         for (int w = 0; w < kPanelRows; ++w) {
           int32_t pair;
           __builtin_memcpy(&pair, weights.codes[w] + 2 * p, sizeof pair);
-          dots[w] = _mm256_add_epi32(dots[w], _mm256_madd_epi16(_mm256_set1_epi32(pair), x));
+          const __m256i pairs = _mm256_set1_epi32(pair);
+          for (int t = 0; t < kTiles; ++t) add_dots(dots[t][w], pairs, x[t]);
         }
       }
-      const __m256 scales = _mm256_loadu_ps(group.scales);
-      for (int w = 0; w < kPanelRows; ++w) {
-        const __m256 scale = _mm256_mul_ps(_mm256_broadcast_ss(&weights.scales[w]), scales);
-        sums[w] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[w]), scale, sums[w]);
-        if (kHasMinimum) {
-          sums[w] = _mm256_fmadd_ps(_mm256_broadcast_ss(&weights.minima[w]),
-                                    _mm256_loadu_ps(group.sums), sums[w]);
+      for (int t = 0; t < kTiles; ++t) {
+        const TileGroup& group = tiles[t * blocks + b];
+        const __m256 scales = _mm256_loadu_ps(group.scales);
+        for (int w = 0; w < kPanelRows; ++w) {
+          const __m256 scale = _mm256_mul_ps(_mm256_broadcast_ss(&weights.scales[w]), scales);
+          sums[t][w] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[t][w]), scale, sums[t][w]);
+          if (kHasMinimum) {
+            sums[t][w] = _mm256_fmadd_ps(_mm256_broadcast_ss(&weights.minima[w]),
+                                         _mm256_loadu_ps(group.sums), sums[t][w]);
+          }
         }
       }
     }
-    for (int w = 0; w < kPanelRows; ++w) totals[w] = _mm256_add_ps(totals[w], sums[w]);
+    for (int t = 0; t < kTiles; ++t) {
+      for (int w = 0; w < kPanelRows; ++w) {
+        totals[t][w] = _mm256_add_ps(totals[t][w], sums[t][w]);
+      }
+    }
   }
 }
 
@@ -443,14 +493,23 @@ struct IntegerTiles {
     const auto* panels = reinterpret_cast<const PanelBlock*>(memory);
     const auto* tiles = reinterpret_cast<const TileGroup*>(job.activations);
     const int64_t n = job.args->n;
-    for (int64_t w = 0; w < weights; w += kPanelRows) {
-      for (int64_t r = 0; r < rows; r += kTileRows) {
-        __m256 totals[kPanelRows];
-        panel_dots<Format::kHasMinimum>(panels + w / kPanelRows * job.blocks,
-                                        tiles + (first_row + r) / kTileRows * job.blocks,
-                                        job.blocks, totals);
-        store_panel(totals, job.args->out + (first_row + r) * n + first_weight + w, n,
-                    smaller(kTileRows, rows - r), smaller(kPanelRows, weights - w));
+    for (int64_t r = 0; r < rows; r += 2 * kTileRows) {
+      const TileGroup* tile = tiles + (first_row + r) / kTileRows * job.blocks;
+      const int64_t taken = rows - r > kTileRows ? 2 : 1;
+      for (int64_t w = 0; w < weights; w += kPanelRows) {
+        const PanelBlock* panel = panels + w / kPanelRows * job.blocks;
+        float* out = job.args->out + (first_row + r) * n + first_weight + w;
+        __m256 totals[2][kPanelRows];
+        if (taken == 2) {
+          panel_dots<Format::kHasMinimum, 2>(panel, tile, job.blocks, totals);
+        } else {
+          panel_dots<Format::kHasMinimum, 1>(panel, tile, job.blocks, totals);
+        }
+        for (int64_t t = 0; t < taken; ++t) {
+          store_panel(totals[t], out + t * kTileRows * n, n,
+                      smaller(kTileRows, rows - r - t * kTileRows),
+                      smaller(kPanelRows, weights - w));
+        }
       }
     }
   }
@@ -517,13 +576,18 @@ void float_dots(const char* weights, int64_t stride, const float* x, int64_t col
       for (auto& lanes : row) lanes = {_mm256_setzero_ps(), _mm256_setzero_ps()};
     }
     const auto step = [&](int64_t i, const auto& load_weights) {
+      // One half after the other: all at once would take more than 16 registers.
       Lanes w[kWeights];
       for (int j = 0; j < kWeights; ++j) w[j] = load_weights(weights + j * stride, i);
       for (int r = 0; r < kRows; ++r) {
         const __m256 low = _mm256_loadu_ps(x + r * columns + i);
-        const __m256 high = _mm256_loadu_ps(x + r * columns + i + 8);
         for (int j = 0; j < kWeights; ++j) {
           sums[j][r].low = _mm256_fmadd_ps(w[j].low, low, sums[j][r].low);
+        }
+      }
+      for (int r = 0; r < kRows; ++r) {
+        const __m256 high = _mm256_loadu_ps(x + r * columns + i + 8);
+        for (int j = 0; j < kWeights; ++j) {
           sums[j][r].high = _mm256_fmadd_ps(w[j].high, high, sums[j][r].high);
         }
       }
