@@ -27,8 +27,7 @@ std::string day(const std::string& time) {
 }
 
 // Names whose hash differs or that only one side has.
-std::vector<std::string> changed_sources(const std::map<std::string, std::string>& then,
-                                         const std::map<std::string, std::string>& now) {
+std::vector<std::string> changed_sources(const Sources& then, const Sources& now) {
   std::vector<std::string> changed;
   for (const auto& [name, hash] : then) {
     const auto found = now.find(name);
@@ -41,8 +40,8 @@ std::vector<std::string> changed_sources(const std::map<std::string, std::string
 }
 
 // What the entry's result was built from; empty where it was not recorded.
-const std::map<std::string, std::string>& sources_of(const Entry& entry) {
-  static const std::map<std::string, std::string> kNone;
+const Sources& sources_of(const Entry& entry) {
+  static const Sources kNone;
   if (entry.verdict && !entry.verdict->sources.empty()) return entry.verdict->sources;
   return entry.rounds.empty() ? kNone : entry.rounds.back().sources;
 }

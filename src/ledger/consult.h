@@ -4,7 +4,6 @@
 // repeats, so whatever is not known to be the same is reported and allowed.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,7 +20,7 @@ struct Query {
   std::optional<double> claim;  // a share; unset asks about any gain at all
   // Source hash of every variant and rule in reach, now; unset where the caller cannot know, and
   // then nothing counts as stale.
-  std::optional<std::map<std::string, std::string>> sources;
+  std::optional<Sources> sources;
   Facts facts;  // beside those that the scope states (facts_of)
 };
 

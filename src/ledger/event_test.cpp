@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "base/hash.h"
 #include "ledger/test_events.h"
 
 namespace reckon::ledger {
@@ -77,12 +78,12 @@ TEST(ParseEventLine, ErrorsNameTheLineAndWhatWasExpected) {
   EXPECT_THAT(error_of("<<<<<<< HEAD"), HasSubstr("not a line of JSON"));
 }
 
-std::string with_sum(nlohmann::json line) {
-  const Event event{EventType::kNote, "rk-abcdefghijkl", at(0), "ann", {}, 1};
+// A note's line with some fields replaced (null removes one) and a checksum that fits.
+std::string with_sum(const nlohmann::json& changes) {
   nlohmann::json full = {{"schema", 1},     {"type", "note"},
                          {"time", at(0)},   {"entry", "rk-abcdefghijkl"},
                          {"writer", "ann"}, {"body", nlohmann::json::object()}};
-  full.merge_patch(line);
+  full.merge_patch(changes);
   full["sum"] = hash_hex(full.dump());
   return full.dump();
 }

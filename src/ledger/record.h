@@ -17,6 +17,7 @@
 
 namespace reckon::ledger {
 
+using Sources = std::map<std::string, std::string>;  // variant or rule in reach -> source hash
 using Extra = nlohmann::json;  // an object; empty unless a newer version wrote more
 
 enum class EntryKind { kComparison, kFloor };  // "ab"; "aa": identical arms, never a verdict
@@ -156,7 +157,7 @@ struct MeasuredBody {
   std::optional<Proof> proof;
   std::optional<TokenCheck> tokens;
   std::optional<Peaks> peaks;
-  std::map<std::string, std::string> sources;  // variant or rule in reach -> source hash
+  Sources sources;
   Environment environment;
   Extra extra = Extra::object();
 };
@@ -171,7 +172,7 @@ struct VerdictBody {
   std::optional<TokenCheck> tokens;
   std::optional<Peaks> peaks;
   std::optional<MemoryPlan> memory_plan;
-  std::map<std::string, std::string> sources;
+  Sources sources;
   Environment environment;
   std::string mechanism;
   std::vector<std::string> evidence;      // links and table rows under the mechanism

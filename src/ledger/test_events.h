@@ -113,6 +113,13 @@ inline Event note(const std::string& entry, const NoteBody& body, const std::str
   return make_event(EventType::kNote, entry, encode(body), "ann", time);
 }
 
+inline Event remark(const std::string& entry, const std::string& text,
+                    const std::string& time = at(3)) {
+  NoteBody body;
+  body.text = text;
+  return note(entry, body, time);
+}
+
 inline Event status(EventType type, const std::string& entry, const StatusBody& body,
                     const std::string& time = at(4)) {
   return make_event(type, entry, encode(body), "ann", time);

@@ -195,10 +195,10 @@ Result<std::optional<std::string>> append_lines(const fs::path& path, std::strin
                           path.string(), torn.filename().string());
   }
   text += lines;
-  Status status = write_all(file, text, path);
+  const Status status = write_all(file, text, path);
   if (!status.ok()) {
-    TRY(truncate(file, size, path));
-    return status.error();
+    if (truncate(file, size, path).ok()) return status.error();
+    return failed(status.error().message + "; what was written is set aside by the next append");
   }
   TRY(flush(file, path));
   if (is_new) TRY(flush_folder(path.parent_path()));

@@ -1,0 +1,133 @@
+// Appends survive SIGKILL at any moment, and appends of several processes do not mix.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "ledger/fold.h"
+#include "ledger/jsonl/jsonl_store.h"
+#include "ledger/test_events.h"
+
+namespace reckon::ledger {
+namespace {
+
+using test::at;
+using testing::IsEmpty;
+
+constexpr int kKills = 60;
+constexpr size_t kPaddingBytes = 60000;  // several pages, so that a kill can tear a line
+
+Event numbered(const std::string& writer, int child, int number) {
+  IdeaBody body;
+  body.scope = test::expert_tile_scope();
+  body.text = std::to_string(child) + "/" + std::to_string(number);
+  body.reproduce.queue_text = std::string(kPaddingBytes, static_cast<char>('a' + number % 26));
+  return make_first_event(EventType::kIdea, encode(body), writer, at(number % 60)).value();
+}
+
+// Appends events until killed; after each append says so through the pipe. Never returns.
+[[noreturn]] void append_until_killed(const std::string& folder, int child, int acknowledge) {
+  const auto store = open_jsonl_store(folder).value();
+  for (int number = 0;; ++number) {
+    const Event event = numbered("ann", child, number);
+    if (!store->append({&event, 1}).ok()) _exit(1);
+    if (::write(acknowledge, "x", 1) != 1) _exit(1);
+  }
+}
+
+// Starts a child that appends, kills it after `delay`, and returns how many appends it finished.
+int killed_after(const std::string& folder, int child, std::chrono::microseconds delay) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  const pid_t pid = ::fork();
+  if (pid == 0) append_until_killed(folder, child, ends[1]);
+  ::close(ends[1]);
+  std::this_thread::sleep_for(delay);
+  ::kill(pid, SIGKILL);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status)) << "an append failed before the kill";
+  int acknowledged = 0;
+  char byte = 0;
+  while (::read(ends[0], &byte, 1) == 1) ++acknowledged;
+  ::close(ends[0]);
+  return acknowledged;
+}
+
+TEST(Kill, EveryFinishedAppendIsThereExactlyOnce) {
+  const test::TemporaryFolder folder;
+  const auto store = open_jsonl_store(folder.path().string()).value();
+  std::mt19937 random(20260914);
+  std::uniform_int_distribution<int> delay_us(500, 30000);
+  size_t acknowledged_total = 0;
+  for (int child = 0; child < kKills; ++child) {
+    const int acknowledged =
+        killed_after(folder.path().string(), child, std::chrono::microseconds(delay_us(random)));
+    acknowledged_total += static_cast<size_t>(acknowledged);
+    const ReadReport report = store->read().value();
+    ASSERT_LE(report.warnings.size(), 1U);
+    std::vector<std::string> expected;
+    for (int number = 0; number < acknowledged; ++number) {
+      expected.push_back(std::to_string(child) + "/" + std::to_string(number));
+    }
+    std::vector<std::string> found;
+    for (const Event& event : report.events) {
+      const std::string text = event.body["text"];
+      if (text.starts_with(std::to_string(child) + "/")) found.push_back(text);
+    }
+    // The last one may be complete without the child having lived to say so.
+    if (found.size() == expected.size() + 1) {
+      expected.push_back(std::to_string(child) + "/" + std::to_string(acknowledged));
+    }
+    ASSERT_THAT(found, testing::UnorderedElementsAreArray(expected)) << "child " << child;
+    const VerifyReport verified = store->verify().value();
+    ASSERT_TRUE(verified.ok()) << verified.errors.front();
+  }
+  const Event last = numbered("ann", kKills, 0);
+  ASSERT_TRUE(store->append({&last, 1}).ok());
+  const ReadReport report = store->read().value();
+  EXPECT_THAT(report.warnings, IsEmpty());
+  EXPECT_GT(report.events.size(), acknowledged_total);
+  EXPECT_LE(report.events.size(), acknowledged_total + kKills + 1);
+  EXPECT_EQ(fold(report.events).entries.size(), report.events.size());
+}
+
+TEST(Kill, TwoProcessesAppendToOneFile) {
+  constexpr int kEvents = 60;
+  const test::TemporaryFolder folder;
+  std::vector<pid_t> children;
+  for (int child = 0; child < 2; ++child) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      const auto store = open_jsonl_store(folder.path().string()).value();
+      bool ok = true;
+      for (int number = 0; number < kEvents; ++number) {
+        const Event event = numbered("ann", child, number);
+        ok = ok && store->append({&event, 1}).ok();
+      }
+      _exit(ok ? 0 : 1);
+    }
+    children.push_back(pid);
+  }
+  for (const pid_t pid : children) {
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  const auto store = open_jsonl_store(folder.path().string()).value();
+  const ReadReport report = store->read().value();
+  EXPECT_EQ(report.events.size(), size_t{2 * kEvents});
+  EXPECT_THAT(report.warnings, IsEmpty());
+  EXPECT_TRUE(store->verify().value().ok());
+}
+
+}  // namespace
+}  // namespace reckon::ledger
