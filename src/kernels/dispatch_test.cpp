@@ -229,8 +229,12 @@ TEST_F(DispatchDeathTest, ContradictoryShapesAndTokensAreBugs) {
 }
 
 TEST_F(DispatchDeathTest, MoreThreadsThanThePlanKnowsIsABug) {
-  ThreadPool wide(2);
-  EXPECT_DEATH(Dispatcher(planner_, wide, trace_, scratch_, sizeof scratch_), "threads");
+  EXPECT_DEATH(
+      {
+        ThreadPool wide(2);
+        Dispatcher(planner_, wide, trace_, scratch_, sizeof scratch_);
+      },
+      "threads");
 }
 
 }  // namespace
