@@ -129,3 +129,19 @@ function(reckon_add_build_info)
     APPEND PROPERTY COMPILE_DEFINITIONS RECKON_VERSION="${PROJECT_VERSION}"
     RECKON_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
 endfunction()
+
+# One program a bench/*_bench.cpp, where Google Benchmark is installed. Not part of the default
+# build: ask for it by name (kernels_bench links module kernels).
+function(reckon_add_benchmarks)
+  if(NOT benchmark_FOUND)
+    return()
+  endif()
+  file(GLOB benches CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*_bench.cpp)
+  foreach(bench IN LISTS benches)
+    get_filename_component(name ${bench} NAME_WE)
+    string(REGEX REPLACE "_bench$" "" module ${name})
+    add_executable(${name} EXCLUDE_FROM_ALL ${bench})
+    target_compile_options(${name} PRIVATE ${RECKON_COMPILE_FLAGS})
+    target_link_libraries(${name} PRIVATE reckon_${module} benchmark::benchmark)
+  endforeach()
+endfunction()

@@ -614,36 +614,40 @@ void float_dots(const char* weights, int64_t stride, const float* x, int64_t col
   }
 }
 
-// Any number of weight rows x any number of activation rows, in blocks that fit the registers.
-template <typename Format, int kWeights>
-void float_block(const char* weights, int64_t stride, const float* x, int64_t columns, int64_t k,
-                 int64_t rows, float* out, int64_t n) {
-  constexpr int kMost = kWeights == 4 ? 1 : 3;
-  for (int64_t r = 0; r < rows;) {
-    const int64_t left = smaller(rows - r, kMost);
-    const float* first = x + r * columns;
-    float* to = out + r * n;
-    if constexpr (kMost == 3) {
-      if (left == 3) float_dots<Format, kWeights, 3>(weights, stride, first, columns, k, to, n);
-      if (left == 2) float_dots<Format, kWeights, 2>(weights, stride, first, columns, k, to, n);
+// All weight rows x kRows activation rows, in blocks that fit the registers.
+template <typename Format, int kRows>
+void float_columns(const char* weights, int64_t stride, int64_t weight_rows, const float* x,
+                   int64_t columns, int64_t k, float* out, int64_t n) {
+  int64_t j = 0;
+  if constexpr (kRows == 1) {
+    for (; j + 4 <= weight_rows; j += 4) {
+      float_dots<Format, 4, 1>(weights + j * stride, stride, x, columns, k, out + j, n);
     }
-    if (left == 1) float_dots<Format, kWeights, 1>(weights, stride, first, columns, k, to, n);
-    r += left;
+  }
+  for (; j + 2 <= weight_rows; j += 2) {
+    float_dots<Format, 2, kRows>(weights + j * stride, stride, x, columns, k, out + j, n);
+  }
+  if (j < weight_rows) {
+    float_dots<Format, 1, kRows>(weights + j * stride, stride, x, columns, k, out + j, n);
   }
 }
 
+// The activation rows of a block stay in the first-level cache while the weight rows pass.
 template <typename Format>
 void float_rows(const char* weights, int64_t stride, int64_t weight_rows, const float* x,
                 int64_t columns, int64_t k, int64_t rows, float* out, int64_t n) {
-  int64_t j = 0;
-  for (; rows == 1 && j + 4 <= weight_rows; j += 4) {
-    float_block<Format, 4>(weights + j * stride, stride, x, columns, k, rows, out + j, n);
+  int64_t r = 0;
+  for (; r + 3 <= rows; r += 3) {
+    float_columns<Format, 3>(weights, stride, weight_rows, x + r * columns, columns, k, out + r * n,
+                             n);
   }
-  for (; j + 2 <= weight_rows; j += 2) {
-    float_block<Format, 2>(weights + j * stride, stride, x, columns, k, rows, out + j, n);
+  if (rows - r == 2) {
+    float_columns<Format, 2>(weights, stride, weight_rows, x + r * columns, columns, k, out + r * n,
+                             n);
   }
-  if (j < weight_rows) {
-    float_block<Format, 1>(weights + j * stride, stride, x, columns, k, rows, out + j, n);
+  if (rows - r == 1) {
+    float_columns<Format, 1>(weights, stride, weight_rows, x + r * columns, columns, k, out + r * n,
+                             n);
   }
 }
 
@@ -741,7 +745,8 @@ void multiply_integer(KernelContext& context, Job& job) {
   using Task = void (*)(void*, int64_t, int);
   static constexpr Task kTasks[kDirectRows] = {
       multiply_direct<Format, 1>, multiply_direct<Format, 2>, multiply_direct<Format, 3>,
-      multiply_direct<Format, 4>, multiply_direct<Format, 5>, multiply_direct<Format, 6>};
+      multiply_direct<Format, 4>, multiply_direct<Format, 5>, multiply_direct<Format, 6>,
+      multiply_direct<Format, 7>, multiply_direct<Format, 8>};
   parallel_for(context, rows, quantise_row<Format>, &job);
   parallel_for(context, divide_up(job.args->n, kDirectWeightRows), kTasks[rows - 1], &job);
 }

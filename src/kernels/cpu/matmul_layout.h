@@ -12,7 +12,7 @@ namespace reckon::kernels::cpu {
 
 // Up to this many activation rows go straight over the file's weight blocks; more rows go by tiles
 // of unpacked weights. Both are the same arithmetic.
-constexpr int64_t kDirectRows = 6;
+constexpr int64_t kDirectRows = 8;
 
 // Tiles do not depend on the thread count: threads share out weight tiles, or bands of them.
 constexpr int64_t kWeightTile = 16;  // weight rows

@@ -1,0 +1,219 @@
+// Micro-benchmarks of every kernel variant that this machine can run, on the shapes of SmolLM2-135M
+// (hidden 576, 9 query and 3 KV heads of 64, MLP 1536, vocabulary 49152).
+//
+//   kernels_bench --benchmark_filter='matmul/exact_avx2/.*/rows:1/'
+//
+// Names say op/variant/type/shape/rows/threads. bytes_per_second counts the weights once a call;
+// macs is multiply-adds a second. Weights rotate through several copies, 64 MB in all, because in a
+// real decode step each is read once and the second-level cache serves none of it.
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "kernels/call.h"
+#include "kernels/device.h"
+#include "kernels/dispatch.h"
+#include "kernels/trace.h"
+#include "kernels/variants.h"
+#include "tensor/dtype.h"
+
+namespace reckon::kernels {
+namespace {
+
+constexpr int64_t kWeightFootprint = 64 << 20;
+
+class Buffer {
+ public:
+  explicit Buffer(uint64_t bytes)
+      : memory_(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64), std::free) {}
+  [[nodiscard]] char* bytes() const { return static_cast<char*>(memory_.get()); }
+  [[nodiscard]] float* floats() const { return static_cast<float*>(memory_.get()); }
+
+ private:
+  std::unique_ptr<void, void (*)(void*)> memory_;
+};
+
+Buffer random_floats(int64_t count) {
+  std::minstd_rand random(1);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  Buffer buffer(static_cast<uint64_t>(count) * sizeof(float));
+  for (int64_t i = 0; i < count; ++i) buffer.floats()[i] = uniform(random);
+  return buffer;
+}
+
+// Weights of any bytes whose values are neither denormal nor huge, which would change the timing:
+// every 16-bit word is an ordinary half, and every pair of them an ordinary float.
+Buffer random_weights(int64_t bytes) {
+  std::minstd_rand random(2);
+  Buffer buffer(static_cast<uint64_t>(bytes));
+  for (int64_t i = 0; i < bytes; ++i) {
+    const auto value = static_cast<int>(random() >> 8);
+    buffer.bytes()[i] = static_cast<char>(i % 2 == 0 ? value : 0x3c + (value & 1));
+  }
+  return buffer;
+}
+
+// Runs the row in the benchmark's loop; `next` may change the arguments before each run.
+template <typename Args, typename Next>
+void measure(benchmark::State& state, const Variant& row, Args args, int threads, Next next) {
+  ThreadPool pool(threads);
+  Trace trace;
+  const OpCall call = call_of(args, Phase::kPrefill);
+  const uint64_t bytes =
+      row.scratch_bytes == nullptr ? 0 : row.scratch_bytes(call, KernelParams{}, threads);
+  const Buffer memory(bytes);
+  KernelContext context;
+  context.threads = &pool;
+  context.trace = &trace;
+  context.scratch = memory.bytes();
+  context.scratch_bytes = context.declared_bytes = bytes;
+  const auto function = std::get<void (*)(const Args&, KernelContext&)>(row.function);
+  int64_t iteration = 0;
+  for ([[maybe_unused]] auto _ : state) {
+    next(args, iteration++);
+    function(args, context);
+  }
+}
+
+struct Shape {
+  DType type;
+  int64_t n, k;
+};
+
+void bench_matmul(benchmark::State& state, const Variant& row, const Shape& shape, int64_t rows,
+                  int threads) {
+  const int64_t weight_bytes = shape.n * row_bytes(shape.type, shape.k);
+  const int64_t copies = std::max<int64_t>(1, kWeightFootprint / weight_bytes);
+  const Buffer x = random_floats(rows * shape.k);
+  const Buffer weights = random_weights(copies * weight_bytes);
+  const Buffer out(static_cast<uint64_t>(rows * shape.n) * sizeof(float));
+  MatmulArgs args;
+  args.x = x.floats();
+  args.weight_type = shape.type;
+  args.out = out.floats();
+  args.rows = rows;
+  args.n = shape.n;
+  args.k = shape.k;
+  measure(state, row, args, threads, [&](MatmulArgs& a, int64_t iteration) {
+    a.weight = weights.bytes() + iteration % copies * weight_bytes;
+  });
+  const auto runs = static_cast<double>(state.iterations());
+  state.SetBytesProcessed(state.iterations() * weight_bytes);
+  state.counters["macs"] = benchmark::Counter(runs * static_cast<double>(rows * shape.n * shape.k),
+                                              benchmark::Counter::kIsRate);
+}
+
+void bench_attention(benchmark::State& state, const Variant& row, int64_t rows, int64_t first,
+                     int threads) {
+  constexpr int64_t kHeads = 9, kKvHeads = 3, kHeadDim = 64;
+  const int64_t capacity = first + rows;
+  const Buffer q = random_floats(rows * kHeads * kHeadDim);
+  const Buffer k = random_floats(rows * kKvHeads * kHeadDim);
+  const Buffer cache_k = random_floats(kKvHeads * capacity * kHeadDim);
+  const Buffer cache_v = random_floats(kKvHeads * capacity * kHeadDim);
+  const Buffer out(static_cast<uint64_t>(rows * kHeads * kHeadDim) * sizeof(float));
+  const AttentionArgs args{q.floats(),   k.floats(), k.floats(), cache_k.floats(), cache_v.floats(),
+                           out.floats(), rows,       kHeads,     kKvHeads,         kHeadDim,
+                           capacity,     first,      0.125F};
+  measure(state, row, args, threads, [](AttentionArgs&, int64_t) {});
+  // Multiply-adds of scores and values over the visible positions.
+  const int64_t visible = rows * first + rows * (rows + 1) / 2;
+  state.counters["macs"] =
+      benchmark::Counter(static_cast<double>(state.iterations() * visible * kHeads * kHeadDim * 2),
+                         benchmark::Counter::kIsRate);
+}
+
+void bench_rms_norm(benchmark::State& state, const Variant& row, int64_t rows, int threads) {
+  const Buffer x = random_floats(rows * 576), weight = random_floats(576);
+  const Buffer out = random_floats(rows * 576);  // in place it would shrink to denormals
+  const RmsNormArgs args{x.floats(), weight.floats(), out.floats(), rows, 576, 1e-5F};
+  measure(state, row, args, threads, [](RmsNormArgs&, int64_t) {});
+}
+
+void bench_rope(benchmark::State& state, const Variant& row, int64_t rows, int threads) {
+  const Buffer x = random_floats(rows * 576);
+  const RopeArgs args{x.floats(), rows, 9, 64, 64, 1000, 1e5, RopePairing::kAdjacent};
+  measure(state, row, args, threads, [](RopeArgs&, int64_t) {});
+}
+
+void bench_swiglu(benchmark::State& state, const Variant& row, int64_t rows, int threads) {
+  const Buffer gate = random_floats(rows * 1536), out = random_floats(rows * 1536);
+  const SwigluArgs args{gate.floats(), gate.floats(), out.floats(), rows, 1536};
+  measure(state, row, args, threads, [](SwigluArgs&, int64_t) {});
+}
+
+void bench_add(benchmark::State& state, const Variant& row, int64_t rows, int threads) {
+  const Buffer x = random_floats(rows * 576), out = random_floats(rows * 576);
+  const AddArgs args{x.floats(), x.floats(), out.floats(), rows, 576};
+  measure(state, row, args, threads, [](AddArgs&, int64_t) {});
+}
+
+std::string tail(int64_t rows, int threads) {
+  return "/rows:" + std::to_string(rows) + "/threads:" + std::to_string(threads);
+}
+
+template <typename Bench, typename... Args>
+void add_benchmark(const std::string& name, const Bench& bench, const Variant& row, Args... args) {
+  const std::string full = std::string(op_name(row.op)) + "/" + row.name + name;
+  benchmark::RegisterBenchmark(full.c_str(), [=](benchmark::State& state) {
+    bench(state, row, args...);
+  })->UseRealTime();
+}
+
+void register_matmul(const Variant& row, int threads) {
+  for (const Shape& shape : {Shape{DType::kQ4_1, 576, 576}, Shape{DType::kQ4_1, 192, 576},
+                             Shape{DType::kQ4_1, 1536, 576}, Shape{DType::kQ4_1, 576, 1536},
+                             Shape{DType::kQ8_0, 49152, 576}, Shape{DType::kBF16, 1536, 576},
+                             Shape{DType::kF16, 1536, 576}, Shape{DType::kF32, 1536, 576}}) {
+    for (const int64_t rows : {1, 4, 16, 512}) {
+      if (rows == 512 && shape.n > 10000) continue;  // a head is only asked for a few rows
+      add_benchmark("/" + std::string(dtype_name(shape.type)) + "/" + std::to_string(shape.n) +
+                        "x" + std::to_string(shape.k) + tail(rows, threads),
+                    bench_matmul, row, shape, rows, threads);
+    }
+  }
+}
+
+void register_row(const Variant& row, int threads) {
+  if (row.op == Op::kMatmul) return register_matmul(row, threads);
+  for (const int64_t rows : {1, 512}) {
+    if (row.op == Op::kAttention) {
+      for (const int64_t first : {0, 128, 1024, 4096}) {
+        add_benchmark("/from:" + std::to_string(first) + tail(rows, threads), bench_attention, row,
+                      rows, first, threads);
+      }
+    }
+    if (row.op == Op::kRmsNorm) {
+      add_benchmark(tail(rows, threads), bench_rms_norm, row, rows, threads);
+    }
+    if (row.op == Op::kRope) add_benchmark(tail(rows, threads), bench_rope, row, rows, threads);
+    if (row.op == Op::kSwiglu) add_benchmark(tail(rows, threads), bench_swiglu, row, rows, threads);
+    if (row.op == Op::kAdd) add_benchmark(tail(rows, threads), bench_add, row, rows, threads);
+  }
+}
+
+void register_all() {
+  const Device device = detect_cpu();
+  for (const Variant& row : all_variants()) {
+    if (row.isa > device.best_isa) continue;
+    register_row(row, 1);
+    if (device.cores > 1) register_row(row, device.cores);
+  }
+}
+
+}  // namespace
+}  // namespace reckon::kernels
+
+int main(int argc, char** argv) {
+  reckon::kernels::register_all();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
