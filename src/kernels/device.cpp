@@ -77,15 +77,16 @@ Isa widest(const std::vector<std::string>& sets) {
   return has("avx512f") && has("avx512bw") && has("avx512vl") ? Isa::kAvx512 : Isa::kAvx2;
 }
 
-std::string processor_name() {
+// What /proc/cpuinfo says of the first processor, or "unknown".
+std::string cpuinfo_value(const std::string& key) {
   std::ifstream cpuinfo("/proc/cpuinfo");
   std::string line;
   while (std::getline(cpuinfo, line)) {
-    if (line.rfind("model name", 0) != 0) continue;
+    if (line.rfind(key, 0) != 0) continue;
     const size_t start = line.find_first_not_of(" \t", line.find(':') + 1);
     if (start != std::string::npos) return line.substr(start);
   }
-  return "unknown processor";
+  return "unknown";
 }
 
 }  // namespace
@@ -93,7 +94,8 @@ std::string processor_name() {
 Device detect_cpu() {
   const std::vector<std::string> sets = instruction_sets();
   Device device;
-  device.name = processor_name();
+  device.name = cpuinfo_value("model name");
+  device.vendor = cpuinfo_value("vendor_id");
   device.backend = "cpu";
   device.best_isa = widest(sets);
   device.features = join(sets, " ");

@@ -12,6 +12,7 @@ namespace {
 TEST(Device, DescribesThisMachine) {
   const Device device = detect_cpu();
   EXPECT_FALSE(device.name.empty());
+  EXPECT_FALSE(device.vendor.empty());
   EXPECT_EQ(device.backend, "cpu");
   EXPECT_GE(device.cores, 1);
   EXPECT_GT(device.memory_bytes, 0u);
