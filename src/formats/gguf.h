@@ -58,6 +58,7 @@ struct GgufTensor {
 class GgufFile {
  public:
   [[nodiscard]] static Result<GgufFile> open(const std::string& path);
+  [[nodiscard]] static Result<GgufFile> parse(MappedFile file);
 
   [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] std::string_view bytes() const { return file_.bytes(); }

@@ -1,4 +1,4 @@
-// GgufFile::open: one pass over the header, in the file's order (metadata, tensor table), then the
+// GgufFile::parse: one pass over the header, in the file's order (metadata, tensor table), then the
 // data ranges. Nothing is reserved by a count that the file merely claims.
 #include <fmt/format.h>
 
@@ -253,6 +253,10 @@ class GgufParser {
 
 Result<GgufFile> GgufFile::open(const std::string& path) {
   TRY_ASSIGN(MappedFile file, MappedFile::open(path));
+  return parse(std::move(file));
+}
+
+Result<GgufFile> GgufFile::parse(MappedFile file) {
   return GgufParser(std::move(file)).run();
 }
 

@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "formats/file_error.h"
@@ -43,31 +45,26 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   }
   if (!S_ISREG(status.st_mode)) return file_error(path, "expected a regular file");
   const auto size = static_cast<size_t>(status.st_size);
-  if (size == 0) return MappedFile(path, nullptr, 0);
+  if (size == 0) return copy_of(path, "");
   void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (data == MAP_FAILED) {
     return file_error(path, fmt::format("cannot map {} bytes: {}", size, std::strerror(errno)));
   }
-  return MappedFile(path, static_cast<const char*>(data), size);
+  const auto unmap = [size](const char* memory) { munmap(const_cast<char*>(memory), size); };
+  return MappedFile(path, Memory(static_cast<const char*>(data), unmap), size);
 }
 
-MappedFile::MappedFile(std::string path, const char* data, size_t size)
-    : path_(std::move(path)), data_(data), size_(size) {}
-
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
-
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
+MappedFile MappedFile::copy_of(std::string name, std::string_view bytes) {
+  constexpr std::align_val_t kAlignment{64};
+  auto* memory = static_cast<char*>(::operator new(bytes.size(), kAlignment));
+  std::copy(bytes.begin(), bytes.end(), memory);
+  const auto release = [](const char* data) {
+    ::operator delete(const_cast<char*>(data), kAlignment);
+  };
+  return {std::move(name), Memory(memory, release), bytes.size()};
 }
 
-MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(const_cast<char*>(data_), size_);
-}
+MappedFile::MappedFile(std::string path, Memory memory, size_t size)
+    : path_(std::move(path)), memory_(std::move(memory)), size_(size) {}
 
 }  // namespace reckon

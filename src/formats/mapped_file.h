@@ -1,9 +1,11 @@
-// A whole file mapped read-only. The mapping lives as long as the object; moving it keeps every
-// pointer into it valid. Reading is thread-safe. A file that another process truncates while it is
-// mapped raises SIGBUS on access (a property of mmap); replace model files by renaming.
+// The bytes of a whole file, mapped read-only. They live as long as the object; moving it keeps
+// every pointer into them valid. Reading is thread-safe. A file that another process truncates
+// while it is mapped raises SIGBUS on access (a property of mmap); replace model files by renaming.
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -15,23 +17,19 @@ class MappedFile {
  public:
   // Fails, naming the path, where it is not a readable regular file. An empty file maps to "".
   [[nodiscard]] static Result<MappedFile> open(const std::string& path);
-
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&& other) noexcept;
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  ~MappedFile();
+  // A copy of bytes in memory in the place of a file, for fuzzing and tests of parsers.
+  [[nodiscard]] static MappedFile copy_of(std::string name, std::string_view bytes);
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::string_view bytes() const { return {data_, size_}; }
-  [[nodiscard]] const char* data() const { return data_; }  // page-aligned; null where empty
-  [[nodiscard]] size_t size() const { return size_; }
+  // Begins at a multiple of 64 bytes.
+  [[nodiscard]] std::string_view bytes() const { return {memory_.get(), size_}; }
 
  private:
-  MappedFile(std::string path, const char* data, size_t size);
+  using Memory = std::unique_ptr<const char, std::function<void(const char*)>>;
+  MappedFile(std::string path, Memory memory, size_t size);
 
   std::string path_;
-  const char* data_ = nullptr;
+  Memory memory_;
   size_t size_ = 0;
 };
 

@@ -125,13 +125,17 @@ std::vector<T> copy_elements(std::string_view bytes) {
 }  // namespace
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
-  TRY_ASSIGN(MappedFile mapped, MappedFile::open(path));
-  SafetensorsFile file(std::move(mapped));
-  TRY(file.parse());
-  return file;
+  TRY_ASSIGN(MappedFile file, MappedFile::open(path));
+  return parse(std::move(file));
 }
 
-Status SafetensorsFile::parse() {
+Result<SafetensorsFile> SafetensorsFile::parse(MappedFile file) {
+  SafetensorsFile parsed(std::move(file));
+  TRY(parsed.read_header());
+  return parsed;
+}
+
+Status SafetensorsFile::read_header() {
   const std::string_view all = bytes();
   uint64_t length = 0;
   if (all.size() < sizeof length) {

@@ -32,6 +32,7 @@ struct SafetensorsTensor {
 class SafetensorsFile {
  public:
   [[nodiscard]] static Result<SafetensorsFile> open(const std::string& path);
+  [[nodiscard]] static Result<SafetensorsFile> parse(MappedFile file);
 
   [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] std::string_view bytes() const { return file_.bytes(); }
@@ -45,7 +46,7 @@ class SafetensorsFile {
 
  private:
   explicit SafetensorsFile(MappedFile file) : file_(std::move(file)) {}
-  [[nodiscard]] Status parse();
+  [[nodiscard]] Status read_header();
   [[nodiscard]] Result<const SafetensorsTensor*> typed(std::string_view name,
                                                        std::string_view type_name) const;
 

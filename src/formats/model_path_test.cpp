@@ -1,0 +1,78 @@
+#include "formats/model_path.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "formats/test_files.h"
+
+namespace reckon {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Sets an environment variable and puts the old value back.
+class Environment {
+ public:
+  Environment(const char* name, const std::string& value) : name_(name) {
+    if (const char* old = std::getenv(name)) old_ = old;
+    setenv(name, value.c_str(), 1);
+  }
+  ~Environment() {
+    if (old_) {
+      setenv(name_, old_->c_str(), 1);
+    } else {
+      unsetenv(name_);
+    }
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> old_;
+};
+
+TEST(ModelPath, FilesAndFoldersStayAsTheyAre) {
+  const TestFolder folder;
+  const std::string file = folder.write("model.gguf", "x");
+  EXPECT_EQ(resolve_model(file).value(), file);
+  EXPECT_EQ(resolve_model(folder.path()).value(), folder.path());
+}
+
+TEST(ModelPath, ShippedNamesResolveToTheCache) {
+  const TestFolder folder;
+  const Environment cache("XDG_CACHE_HOME", folder.path());
+  EXPECT_EQ(model_cache_folder(), folder.path() + "/reckon/models");
+  const auto absent = resolve_model("smollm2");
+  ASSERT_FALSE(absent.ok());
+  EXPECT_EQ(absent.error().kind, ErrorKind::kFailed);
+  EXPECT_THAT(absent.error().message,
+              AllOf(HasSubstr("scripts/get-model smollm2"), HasSubstr("scripts/demo")));
+  std::filesystem::create_directories(model_cache_folder());
+  const std::string path = folder.write("reckon/models/smollm2.gguf", "x");
+  EXPECT_EQ(resolve_model("smollm2").value(), path);
+}
+
+TEST(ModelPath, ARelativeCacheIsIgnored) {
+  const Environment cache("XDG_CACHE_HOME", "relative");
+  const Environment home("HOME", "/somewhere");
+  EXPECT_EQ(model_cache_folder(), "/somewhere/.cache/reckon/models");
+}
+
+TEST(ModelPath, UnknownNamesAreUsageErrors) {
+  for (const char* typed : {"", "smolm2", "gpt-7", "no/such/file.gguf", "synth:llama-8b"}) {
+    const auto path = resolve_model(typed);
+    ASSERT_FALSE(path.ok()) << typed;
+    EXPECT_EQ(path.error().kind, ErrorKind::kUsage) << typed;
+  }
+  EXPECT_THAT(resolve_model("smolm2").error().message, HasSubstr("did you mean 'smollm2'?"));
+  EXPECT_THAT(resolve_model("gpt-7").error().message, Not(HasSubstr("did you mean")));
+  EXPECT_THAT(resolve_model("synth:llama-8b").error().message, HasSubstr("not built yet"));
+}
+
+}  // namespace
+}  // namespace reckon
