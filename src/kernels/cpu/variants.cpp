@@ -1,5 +1,7 @@
 #include "kernels/cpu/variants.h"
 
+#include "kernels/cpu/attention_exact.h"
+#include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/matmul_exact.h"
 #include "kernels/cpu/matmul_layout.h"
 #include "tensor/dtype.h"
@@ -36,16 +38,33 @@ KernelParams effective_matmul(const OpCall& call, const KernelParams& wanted) {
   return {cpu::effective_tile_order(call.rows, call.n, wanted.tile_order)};
 }
 
-Variant matmul_row(const char* name, Isa isa, MatmulFn function, const char* source_hash) {
+std::string supports_attention(const OpCall& call) {
+  if (call.groups < 1 || call.n % call.groups != 0) {
+    return std::to_string(call.n) + " query heads do not divide into " +
+           std::to_string(call.groups) + " groups";
+  }
+  return "";
+}
+
+uint64_t attention_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::attention_scratch_bytes(call.k, threads);
+}
+
+Variant exact_row(Op op, const char* name, Isa isa, KernelFn function, const char* source_hash) {
   Variant variant;
-  variant.op = Op::kMatmul;
+  variant.op = op;
   variant.name = name;
   variant.numerics = NumericsClass::kExact;
   variant.isa = isa;
-  variant.layout = WeightLayout::kRows;
-  variant.supports = supports_matmul;
   variant.function = function;
   variant.source_hash = source_hash;
+  return variant;
+}
+
+Variant matmul_row(const char* name, Isa isa, MatmulFn function, const char* source_hash) {
+  Variant variant = exact_row(Op::kMatmul, name, isa, function, source_hash);
+  variant.layout = WeightLayout::kRows;
+  variant.supports = supports_matmul;
   return variant;
 }
 
@@ -57,7 +76,13 @@ std::vector<Variant> make_table() {
                             cpu::matmul_exact_avx2_hash());
   avx2.scratch_bytes = tiled_matmul_bytes;
   avx2.effective = effective_matmul;
-  return {scalar, avx2};
+  Variant attention = exact_row(Op::kAttention, cpu::kExactAvx2, Isa::kAvx2,
+                                cpu::attention_exact_avx2, cpu::attention_exact_avx2_hash());
+  attention.supports = supports_attention;
+  attention.scratch_bytes = attention_bytes;
+  const Variant swiglu = exact_row(Op::kSwiglu, cpu::kExactAvx2, Isa::kAvx2, cpu::swiglu_exact_avx2,
+                                   cpu::swiglu_exact_avx2_hash());
+  return {scalar, avx2, attention, swiglu};
 }
 
 }  // namespace

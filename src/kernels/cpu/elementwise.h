@@ -1,0 +1,13 @@
+// Element-by-element kernels of the CPU. Each hash function returns the source hash of its file.
+// Plain types only.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace reckon::kernels::cpu {
+
+// AVX2 and FMA; e^x by exp_avx2.h.
+void swiglu_exact_avx2(const SwigluArgs& args, KernelContext& context);
+[[nodiscard]] const char* swiglu_exact_avx2_hash();
+
+}  // namespace reckon::kernels::cpu
