@@ -72,7 +72,7 @@ class ExperimentRun {
     const int count = std::max(judgement_.rounds, journalled);
     for (int number = 0; number < count; ++number) {
       TRY_ASSIGN(const RoundEnd end, rounds.run(number, count, static_cast<size_t>(number)));
-      if (end.kind == RoundEnd::Kind::kPaused) return pause();
+      if (end.kind == RoundEnd::Kind::kPaused) return pause(end.detail);
       if (end.kind != RoundEnd::Kind::kComplete) return record_end(end);
     }
     TRY_ASSIGN(const std::vector<ledger::MeasuredBody> fresh, complete_rounds());
@@ -90,7 +90,7 @@ class ExperimentRun {
     for (int number = 0; number < count; ++number) {
       RoundRunner rounds(context_, prepared_, *journal_, judgement_.noise.rounds);
       TRY_ASSIGN(const RoundEnd end, rounds.run(number, count, 0));
-      if (end.kind == RoundEnd::Kind::kPaused) return pause();
+      if (end.kind == RoundEnd::Kind::kPaused) return pause(end.detail);
       if (end.kind == RoundEnd::Kind::kOutOfMemory)
         return finish(OutcomeKind::kRefused, end.detail);
       if (end.kind == RoundEnd::Kind::kBroke) return failed(end.detail);
@@ -199,14 +199,14 @@ class ExperimentRun {
     return finish(kind, kind == OutcomeKind::kKept ? judgement_.text + "; " + summary : summary);
   }
 
-  Status pause() {
+  Status pause(const std::string& why) {
     const Samples samples = collect(journal_->pairs());
     size_t pairs = 0;
     for (const CollectedRound& round : samples.rounds) pairs += round.pairs.size();
     return finish(OutcomeKind::kPaused,
-                  fmt::format("stopped by the budget; {} finished pairs wait in the journal, and "
-                              "the same command goes on",
-                              pairs));
+                  fmt::format("stopped, {}; {} finished pairs wait in the journal, and the same "
+                              "command goes on",
+                              why, pairs));
   }
 
   Status finish(OutcomeKind kind, std::string text) {

@@ -25,17 +25,27 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-// A code block whose fence is longer than any run of backticks in it.
-std::string code_block(const std::string& language, const std::string& text) {
-  size_t longest = 2;
+// A fence longer than any run of backticks in `text`.
+std::string fence(const std::string& text, size_t shortest) {
+  size_t longest = shortest - 1;
   size_t run = 0;
   for (const char c : text) {
     run = c == '`' ? run + 1 : 0;
     longest = std::max(longest, run);
   }
-  const std::string fence(longest + 1, '`');
+  return std::string(longest + 1, '`');
+}
+
+std::string code(const std::string& text) {
+  const std::string ticks = fence(text, 1);
+  const char* pad = ticks.size() > 1 ? " " : "";
+  return ticks + pad + one_line(text) + pad + ticks;
+}
+
+std::string code_block(const std::string& language, const std::string& text) {
+  const std::string ticks = fence(text, 3);
   const std::string end = text.empty() || text.back() == '\n' ? "" : "\n";
-  return fmt::format("{}{}\n{}{}{}\n\n", fence, language, text, end, fence);
+  return fmt::format("{}{}\n{}{}{}\n\n", ticks, language, text, end, ticks);
 }
 
 std::string result_word(const Outcome& outcome) {
@@ -101,7 +111,7 @@ std::string row_list(const char* title, const std::vector<std::string>& rows) {
   if (rows.empty()) return "";
   std::string text = fmt::format("- {}:\n", title);
   for (size_t i = 0; i < std::min(rows.size(), kRowsShown); ++i) {
-    text += fmt::format("  - `{}`\n", rows[i]);
+    text += fmt::format("  - {}\n", code(rows[i]));
   }
   if (rows.size() > kRowsShown) text += fmt::format("  - and {} more\n", rows.size() - kRowsShown);
   return text;
@@ -154,8 +164,8 @@ std::string scope_section(const ledger::IdeaBody& idea) {
       escaped(scope.weight_format), scope.chunk, scope.context,
       escaped(scope.reach.empty() ? "none" : scope.reach));
   if (!scope.switch_key.empty()) {
-    text += fmt::format("- Switch: `{}`: `{}` against `{}`\n", scope.switch_key, scope.base_value,
-                        scope.arm_value);
+    text += fmt::format("- Switch: {}: {} against {}\n", code(scope.switch_key),
+                        code(scope.base_value), code(scope.arm_value));
   }
   if (!idea.force_reason.empty()) {
     text += fmt::format("- Measured although the ledger knew: {}\n", escaped(idea.force_reason));
@@ -166,7 +176,7 @@ std::string scope_section(const ledger::IdeaBody& idea) {
 std::string reproduce_section(const ledger::Reproduction& reproduce) {
   std::string text;
   if (!reproduce.command.empty()) {
-    text += "- Command: ``" + reproduce.command + "``";
+    text += "- Command: " + code(reproduce.command);
     if (!reproduce.commit.empty()) text += fmt::format(", commit `{}`", reproduce.commit);
     text += "\n";
   }

@@ -11,12 +11,12 @@
 namespace reckon::experiment {
 namespace {
 
-Outcome not_started(const Experiment& experiment) {
+Outcome not_started(const Experiment& experiment, const std::string& why) {
   Outcome outcome;
   outcome.id = experiment.id;
   outcome.idea = experiment.idea;
   outcome.kind = OutcomeKind::kPaused;
-  outcome.text = "not started: the budget is spent";
+  outcome.text = "not started: " + why;
   return outcome;
 }
 
@@ -39,8 +39,9 @@ Result<QueueOutcome> run_queue(const Queue& queue, Runner& runner, ledger::Store
   for (size_t i = 0; i < queue.experiments.size(); ++i) {
     const Experiment& experiment = queue.experiments[i];
     progress.on_experiment(experiment, i, queue.experiments.size());
+    const std::string why = context.stop_reason();
     Outcome outcome =
-        context.budget_spent() ? not_started(experiment) : run_experiment(context, experiment);
+        why.empty() ? run_experiment(context, experiment) : not_started(experiment, why);
     progress.on_outcome(outcome);
     result.experiments.push_back(std::move(outcome));
   }

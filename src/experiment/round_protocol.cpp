@@ -170,12 +170,12 @@ Result<RoundRequest> decode_request(std::string_view line) {
 
 std::string encode_answer(const RoundAnswer& answer) {
   json object{{"sequence", answer.sequence}};
-  if (answer.measurement.ok()) {
-    object["measurement"] = encode_measurement(*answer.measurement);
+  if (!answer.error) {
+    object["measurement"] = encode_measurement(answer.measurement);
     object["environment"] = answer.environment;
     return json_line(object);
   }
-  const Error& error = answer.measurement.error();
+  const Error& error = *answer.error;
   for (const KindName& known : kKinds) {
     if (known.kind == error.kind) {
       object["error"] = {{"kind", known.name}, {"message", error.message}};
@@ -195,9 +195,7 @@ Result<RoundAnswer> decode_answer(std::string_view line) {
   fields.read_optional("environment", answer.environment);
   TRY(fields.status());
   if (is_error) {
-    Error error;
-    TRY(decode_error(body, error));
-    answer.measurement = error;
+    TRY(decode_error(body, answer.error.emplace()));
   } else {
     TRY_ASSIGN(answer.measurement, decode_measurement(body));
   }

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,7 +38,8 @@ struct RoundRequest {
 
 struct RoundAnswer {
   int64_t sequence = 0;
-  Result<Measurement> measurement = Measurement{};  // or the runner's own error
+  std::optional<Error> error;  // the runner's own; or:
+  Measurement measurement;
   nlohmann::json environment = nlohmann::json::object();
 };
 

@@ -81,8 +81,12 @@ Status serve_round(Runner& runner, int in_fd, int out_fd) {
     TRY_ASSIGN(const RoundRequest request, decode_request(line));
     RoundAnswer answer;
     answer.sequence = request.sequence;
-    answer.measurement = measure_arm(runner, job, request.arm);
-    if (answer.measurement.ok()) answer.environment = runner.environment();
+    if (Result<Measurement> measured = measure_arm(runner, job, request.arm); measured.ok()) {
+      answer.measurement = std::move(measured).value();
+      answer.environment = runner.environment();
+    } else {
+      answer.error = measured.error();
+    }
     TRY(channel.write_line(encode_answer(answer)));
   }
 }

@@ -36,8 +36,10 @@ double RunContext::now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-bool RunContext::budget_spent() const {
-  return options.budget_seconds && now() - started >= *options.budget_seconds;
+std::string RunContext::stop_reason() const {
+  if (options.stop_requested && options.stop_requested()) return "it was interrupted";
+  const bool spent = options.budget_seconds && now() - started >= *options.budget_seconds;
+  return spent ? "the budget is spent" : "";
 }
 
 RoundIdentity RoundRunner::new_round(int number) const {
@@ -74,7 +76,9 @@ Result<RoundEnd> RoundRunner::run(int number, int count, size_t slot) {
   }
   const std::vector<int64_t> missing = round.missing(experiment.pairs);
   if (missing.empty()) return RoundEnd{};
-  if (context_.budget_spent()) return ended(RoundEnd::Kind::kPaused, "", false);
+  if (std::string why = context_.stop_reason(); !why.empty()) {
+    return ended(RoundEnd::Kind::kPaused, std::move(why), false);
+  }
   TRY_ASSIGN(const std::unique_ptr<RoundProcess> process, start_process());
   const std::vector<measure::Order> order =
       measure::balanced_order(experiment.pairs, round.identity.seed);
@@ -99,9 +103,8 @@ Result<RoundEnd> RoundRunner::run(int number, int count, size_t slot) {
                                static_cast<int>(index) + 1,
                                static_cast<int>(warmup ? warmups : experiment.pairs), warmup,
                                pair.base, pair.arm, prepared_.metric.unit, pair.seconds});
-    if (step + 1 < steps && context_.budget_spent()) {
-      return ended(RoundEnd::Kind::kPaused, "", false);
-    }
+    std::string why = step + 1 < steps ? context_.stop_reason() : "";
+    if (!why.empty()) return ended(RoundEnd::Kind::kPaused, std::move(why), false);
   }
   if (const Status status = process->finish(); !status.ok()) {
     context_.progress.on_note(experiment, status.error().message);
@@ -119,8 +122,8 @@ Result<RoundRunner::MeasuredPair> RoundRunner::measure_pair(RoundProcess& proces
   }
   JournalPair& pair = measured.pair;
   pair.seconds = context_.now() - started;
-  const Measurement& base = *answers[0].measurement;
-  const Measurement& arm = *answers[1].measurement;
+  const Measurement& base = answers[0].measurement;
+  const Measurement& arm = answers[1].measurement;
   TRY_ASSIGN(measured.end, check_tokens(base, arm));
   if (measured.end) return measured;
   pair.arm_first = arm_first;
@@ -145,8 +148,8 @@ Result<std::optional<RoundEnd>> RoundRunner::measure_arm(RoundProcess& process, 
                                fmt::format("{} broke: {}", phrase(arm), broken->reason), is_base));
   }
   answer = std::move(std::get<RoundAnswer>(result));
-  if (!answer.measurement.ok()) {
-    const Error& error = answer.measurement.error();
+  if (answer.error) {
+    const Error& error = *answer.error;
     const std::string text = fmt::format("{}: {}", phrase(arm), error.message);
     if (error.kind == ErrorKind::kRefused) {
       return std::optional(ended(RoundEnd::Kind::kOutOfMemory, text, is_base));
@@ -154,7 +157,7 @@ Result<std::optional<RoundEnd>> RoundRunner::measure_arm(RoundProcess& process, 
     return Error{error.kind, text};
   }
   TRY(check_observed(is_base ? prepared_.base_plan : prepared_.arm_plan,
-                     answer.measurement->observed, phrase(arm)));
+                     answer.measurement.observed, phrase(arm)));
   return std::optional<RoundEnd>();
 }
 

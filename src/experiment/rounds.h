@@ -25,14 +25,16 @@ struct RunContext {
   double started = 0;
 
   [[nodiscard]] double now() const;  // seconds, monotonic
-  [[nodiscard]] bool budget_spent() const;
+  // "" while there is time to go on, else what ends it: "the budget is spent".
+  [[nodiscard]] std::string stop_reason() const;
 };
 
 // How a round ended.
 struct RoundEnd {
   enum class Kind { kComplete, kPaused, kBroke, kOutOfMemory };
   Kind kind = Kind::kComplete;
-  std::string detail;                        // kBroke and kOutOfMemory: which arm, and what
+  // kBroke and kOutOfMemory: which arm, and what; kPaused: why.
+  std::string detail;
   bool base_arm = false;                     // it was the base arm
   std::optional<ledger::TokenCheck> tokens;  // kBroke by tokens
 };

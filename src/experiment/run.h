@@ -27,6 +27,7 @@ struct RunOptions {
   std::string writer;        // ledger/writer.h
   std::string force_reason;  // not empty: measure although the ledger already knows; recorded
   std::optional<double> budget_seconds;  // checked at each pair's end
+  std::function<bool()> stop_requested;  // likewise; unset: never
   std::optional<uint64_t> seed;          // of slot orders; unset: drawn
   std::function<double()> now_seconds;   // monotonic; unset: the steady clock
 };

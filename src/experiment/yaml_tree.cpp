@@ -63,7 +63,7 @@ Status check_text(std::string_view text, const std::string& path) {
   for (const char c : text) {
     if (c == '\n') ++line;
     const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n' && c != '\r' && c != '\t') || byte == 0x7f) {
+    if (byte < 0x20 && c != '\n' && c != '\r' && c != '\t') {
       return yaml_error(path, line, fmt::format("control character 0x{:02x}", byte));
     }
   }

@@ -1,0 +1,151 @@
+// The ledger answers before anything is measured: repeats, stale sources, neighbours, overrides.
+#include <gmock/gmock.h>
+
+#include "experiment/run.h"
+#include "experiment/test_support.h"
+
+namespace reckon::experiment {
+namespace {
+
+using ledger::Verdict;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class RepeatTest : public LedgerTest {
+ protected:
+  // Nothing may be measured.
+  Outcome refused(const std::string& experiment, const std::string& model = "tiny") {
+    const std::vector<std::string> worker = options_.worker_command;
+    options_.worker_command = {"/nonexistent"};
+    Outcome outcome = run_one(experiment, 2, model);
+    options_.worker_command = worker;
+    EXPECT_EQ(outcome.kind, OutcomeKind::kRefused) << outcome.text;
+    return outcome;
+  }
+
+  const std::string slower_ = ab_experiment("slower", "variant=v2,speed=0.95");
+};
+
+TEST_F(RepeatTest, ExactRepeatIsRefusedWithNumberDateAndOverride) {
+  store_noise();
+  const Outcome first = run_one(slower_);
+  ASSERT_EQ(first.verdict(), Verdict::kLost);
+  const Outcome second = refused(slower_);
+  EXPECT_THAT(second.text, AllOf(HasSubstr(first.entry), HasSubstr("LOST -5.0%"),
+                                 HasSubstr(read().find(first.entry)->verdict_time.substr(0, 10)),
+                                 HasSubstr("--force")));
+  EXPECT_THAT(refused(ab_experiment("renamed", "variant=v2,speed=0.95")).text,
+              HasSubstr(first.entry))
+      << "the id in the queue is no part of the scope";
+}
+
+TEST_F(RepeatTest, BrokenAndVoidAndOutOfMemoryBlock) {
+  for (const std::string& experiment :
+       {ab_experiment("a", "variant=v2,diverge=1"), ab_experiment("b", "variant=v1,speed=2"),
+        ab_experiment("c", "variant=v2,bytes=5000", "    memory_limit: 2000B\n")}) {
+    ASSERT_EQ(run_one(experiment).kind, OutcomeKind::kVerdict);
+    refused(experiment);
+  }
+}
+
+TEST_F(RepeatTest, NeutralBlocksOnlyClaimsAtLeastAsLarge) {
+  store_noise();
+  const auto claiming = [](const char* claim) {
+    return ab_experiment("same", "variant=v2", fmt::format("    claim: \"{}\"\n", claim));
+  };
+  ASSERT_EQ(run_one(claiming("+2%")).verdict(), Verdict::kNeutral);
+  refused(claiming("+2%"));
+  refused(claiming("+3%"));
+  EXPECT_EQ(run_one(claiming("+1%")).kind, OutcomeKind::kVerdict);
+}
+
+TEST_F(RepeatTest, ChangedSourceMakesTheEntryStaleAndIsMeasured) {
+  store_noise();
+  const Outcome first = run_one(slower_);
+  ASSERT_EQ(first.verdict(), Verdict::kLost);
+  const Outcome second = run_one(slower_, 2, "tiny;source=s2");
+  ASSERT_EQ(second.verdict(), Verdict::kLost) << second.text;
+  EXPECT_NE(second.entry, first.entry);
+  EXPECT_THAT(second.notes, Contains(AllOf(HasSubstr("stale: " + first.entry),
+                                           HasSubstr("changed since: matmul.v1, matmul.v2"))));
+  refused(slower_, "tiny;source=s2");
+}
+
+TEST_F(RepeatTest, VoidBlocksUntilASourceChanges) {
+  const std::string nothing = ab_experiment("nothing", "variant=v1,speed=2");
+  ASSERT_EQ(run_one(nothing).verdict(), Verdict::kVoid);
+  EXPECT_THAT(refused(nothing).text, HasSubstr("once a source or rule in reach changes"));
+  EXPECT_EQ(run_one(nothing, 2, "tiny;source=s2").verdict(), Verdict::kVoid);
+}
+
+TEST_F(RepeatTest, OtherDeviceIsANeighbourAndIsMeasured) {
+  store_noise();
+  const Outcome first = run_one(slower_);
+  const Outcome elsewhere = run_one(slower_, 2, "tiny;units=64");
+  EXPECT_EQ(elsewhere.verdict(), Verdict::kInconclusive) << "no noise is known there";
+  EXPECT_THAT(elsewhere.notes, Contains(AllOf(HasSubstr("near: " + first.entry),
+                                              HasSubstr("device.units 8 there, 64 here"))));
+}
+
+TEST_F(RepeatTest, OverrideIsRecordedAndMeasuresAgain) {
+  store_noise();
+  const Outcome first = run_one(slower_);
+  options_.force_reason = "the fan was\nbroken";
+  const Outcome second = run_one(slower_);
+  ASSERT_EQ(second.verdict(), Verdict::kLost);
+  EXPECT_NE(second.entry, first.entry);
+  EXPECT_EQ(second.record->idea.force_reason, "the fan was broken");
+  const Outcome unneeded = run_one(ab_experiment("new", "variant=v7,speed=0.9"));
+  EXPECT_EQ(unneeded.record->idea.force_reason, "") << "nothing was overridden";
+}
+
+TEST_F(RepeatTest, StoredQueueReproducesTheEntry) {
+  const Outcome first = run_one(ab_experiment("odd", "variant=v1,speed=2",
+                                              "    set: {threads: \"2\"}\n    claim: \"+3%\"\n"));
+  ASSERT_EQ(first.verdict(), Verdict::kVoid);
+  const QueueOutcome again = run(first.record->idea.reproduce.queue_text);
+  ASSERT_THAT(again.experiments, SizeIs(1));
+  EXPECT_EQ(again.experiments[0].kind, OutcomeKind::kRefused) << again.experiments[0].text;
+  EXPECT_THAT(again.experiments[0].text, HasSubstr(first.entry)) << "the very same scope";
+}
+
+TEST_F(RepeatTest, CheckSaysWhatARunWouldDoAndWritesNothing) {
+  const std::string experiments =
+      ab_experiment("known", "variant=v1,speed=2") + ab_experiment("void", "variant=v1,speed=3") +
+      ab_experiment("big", "variant=v2,bytes=5000", "    memory_limit: 2000B\n") +
+      ab_experiment("new", "variant=v3", "    claim: \"+2%\"\n") +
+      ab_experiment("wrong", "forbidden") + aa_experiment("floor", 20);
+  ASSERT_EQ(run_one(ab_experiment("known", "variant=v1,speed=2")).verdict(), Verdict::kVoid);
+  store_noise(3);
+  const size_t entries = read().entries.size();
+  const Result<Queue> queue = parse_queue(queue_text(experiments), "test.yaml");
+  ASSERT_TRUE(queue.ok()) << queue.error().message;
+  const QueueCheck check = check_queue(*queue, runner_, *store_);
+  ASSERT_THAT(check.experiments, SizeIs(6));
+  using Kind = CheckedExperiment::Kind;
+  EXPECT_EQ(check.experiments[0].kind, Kind::kWouldRefuse);
+  EXPECT_EQ(check.experiments[1].kind, Kind::kWouldBeVoid);
+  EXPECT_EQ(check.experiments[2].kind, Kind::kWouldNotFit);
+  const CheckedExperiment& fresh = check.experiments[3];
+  EXPECT_EQ(fresh.kind, Kind::kWouldRun);
+  EXPECT_EQ(fresh.rounds, 2);
+  EXPECT_EQ(fresh.pairs, 2);
+  EXPECT_TRUE(fresh.seconds.has_value()) << "A/A rounds of this class were timed";
+  EXPECT_EQ(fresh.missing_noise_rounds, 17);
+  EXPECT_TRUE(fresh.smallest_effect.has_value());
+  EXPECT_TRUE(fresh.rounds_to_see.has_value());
+  EXPECT_THAT(fresh.only_arm, testing::ElementsAre(HasSubstr("v3")));
+  EXPECT_THAT(fresh.notes, Contains(HasSubstr("17 missing, which take about")));
+  EXPECT_EQ(check.experiments[4].kind, Kind::kFailed);
+  EXPECT_EQ(check.experiments[5].kind, Kind::kWouldRun);
+  EXPECT_EQ(check.experiments[5].rounds, 17);
+  EXPECT_EQ(check.exit_code(), 2);
+  EXPECT_EQ(to_json(check)["experiments"].size(), 6u);
+  EXPECT_EQ(read().entries.size(), entries);
+}
+
+}  // namespace
+}  // namespace reckon::experiment
