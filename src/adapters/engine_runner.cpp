@@ -99,6 +99,15 @@ std::map<std::string, double> metrics_of(const Timed& timed, int64_t prompt_toke
   return metrics;
 }
 
+// What the arm may take, named as a reader of the queue knows it.
+Result<engine::Budget> arm_budget(const Arm& arm) {
+  TRY_ASSIGN(engine::Budget budget, engine::detect_budget(std::nullopt));
+  if (arm.memory_limit_bytes && *arm.memory_limit_bytes < budget.bytes) {
+    budget = {*arm.memory_limit_bytes, "the experiment's memory limit"};
+  }
+  return budget;
+}
+
 }  // namespace
 
 EngineRunner::EngineRunner() : device_(kernels::detect_cpu()) {}
@@ -163,9 +172,7 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
     prediction.rows.push_back({to_text(kernels::predicted_row(planned.call, *planned.choice)),
                                planned.choice->reason, true});
   }
-  std::optional<std::string> limit;
-  if (arm.memory_limit_bytes) limit = std::to_string(*arm.memory_limit_bytes);
-  TRY_ASSIGN(const engine::Budget budget, engine::detect_budget(limit));
+  TRY_ASSIGN(const engine::Budget budget, arm_budget(arm));
   prediction.planned_bytes = plan.total_bytes;
   prediction.budget_bytes = budget.bytes;
   prediction.budget_source = budget.source;

@@ -1,14 +1,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <climits>
+#include <cstdio>
+#include <cstring>
 #include <exception>
+#include <new>
+#include <system_error>
 #include <vector>
 
 #include "base/build_info.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/terminal.h"
 
 namespace reckon::cli {
 namespace {
@@ -20,17 +27,57 @@ std::string self_path(const char* argv0) {
   return length > 0 ? std::string(path.data(), static_cast<size_t>(length)) : std::string(argv0);
 }
 
+// A word as a shell reads it back.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      text += "'\\''";
+    } else {
+      text += c;
+    }
+  }
+  return text + "'";
+}
+
+std::string typed_line(int argc, char** argv) {
+  std::string line = "reckon";
+  for (int i = 1; i < argc; ++i) line += " " + quoted(argv[i]);
+  return line;
+}
+
 std::string version_text() {
   const BuildInfo& build = build_info();
   return fmt::format("reckon {} ({}{}, {})", build.version, build.commit,
                      build.dirty ? ", modified" : "", build.compiler);
 }
 
-void print_error(const Error& error) {
-  fmt::print(stderr, "reckon: {}\n", error.message);
+// Errors are exactly one line, whatever a file is called or a library says.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return text;
 }
 
-// The words of every subcommand, for "did you mean".
+void print_error(const std::string& message) {
+  std::fflush(stdout);
+  fmt::print(stderr, "{} {}\n", styled("reckon:", Style::kBad, stderr), one_line(message));
+}
+
+// The subcommand that was typed: "reckon ledger list".
+const CLI::App& typed_command(const CLI::App& app, std::string& path) {
+  path = app.get_name();
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().back();
+    path += " " + command->get_name();
+  }
+  return *command;
+}
+
 std::vector<std::string> subcommand_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -39,21 +86,69 @@ std::vector<std::string> subcommand_names(const CLI::App& app) {
   return names;
 }
 
-int report_parse_error(const CLI::App& app, const CLI::ParseError& error,
-                       const std::string& first_word) {
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-  std::string message = error.what();
-  for (char& c : message) {
-    if (c == '\n') c = ' ';
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
   }
-  const std::vector<std::string> names = subcommand_names(app);
-  const bool known = std::find(names.begin(), names.end(), first_word) != names.end();
-  const std::string near = known || first_word.rfind('-', 0) == 0 ? "" : nearest(first_word, names);
-  if (!near.empty())
-    message = fmt::format("unknown command '{}': did you mean '{}'?", first_word, near);
-  fmt::print(stderr, "reckon: {} (see 'reckon{} --help')\n", message,
-             known ? " " + first_word : "");
+  return names;
+}
+
+std::string unknown(std::string_view what, const std::string& word,
+                    const std::vector<std::string>& known) {
+  const std::string near = nearest(word, known);
+  return fmt::format("unknown {} '{}'{}", what, word,
+                     near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+}
+
+std::string parse_message(const CLI::App& app, const CLI::App& command,
+                          const CLI::ParseError& error) {
+  const std::vector<std::string> extras = app.remaining(true);
+  for (const std::string& word : extras) {
+    if (word.size() > 1 && word.front() == '-') {
+      return unknown("option", word.substr(0, word.find('=')), option_names(command));
+    }
+  }
+  if (extras.empty()) return error.what();
+  const std::vector<std::string> commands = subcommand_names(command);
+  return commands.empty() ? fmt::format("unexpected argument '{}'", extras.front())
+                          : unknown("command", extras.front(), commands);
+}
+
+int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+  std::string path;
+  const CLI::App& command = typed_command(app, path);
+  print_error(fmt::format("{} (see '{} --help')", parse_message(app, command, error), path));
   return kExitUsage;
+}
+
+int run_action(const Cli& cli) {
+  try {
+    const Result<ExitCode> result = cli.action();
+    if (result.ok()) return *result;
+    print_error(result.error().message);
+    return exit_code(result.error());
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory");
+  } catch (const std::system_error& error) {
+    // A reader that has seen enough (`| head`) is no error.
+    if (error.code().value() != EPIPE) print_error(error.what());
+  } catch (const std::exception& error) {
+    print_error(fmt::format("internal error: {}", error.what()));
+  }
+  return kExitFailed;
+}
+
+// Results that did not reach their file (a full disk) are a failure, whatever the action said.
+int flush_results(int code) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  if (errno == EPIPE) return code;
+  print_error(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+  return kExitFailed;
 }
 
 }  // namespace
@@ -73,12 +168,20 @@ ExitCode exit_code(const Error& error) {
 int run_cli(int argc, char** argv) {
   Cli cli;
   cli.self = self_path(argc > 0 ? argv[0] : "reckon");
+  cli.typed = typed_line(argc, argv);
   cli.app.set_version_flag("--version", version_text());
   cli.app.require_subcommand(1);
   cli.app.get_formatter()->column_width(32);
-  cli.app.add_option("--ledger", cli.ledger,
-                     "the ledger's folder (default: the nearest ledger/ upward, else the user's)");
+  cli.app
+      .add_option("--ledger", cli.ledger,
+                  "the ledger's folder (the nearest ledger/ upward, else the user's)")
+      ->type_name("DIR");
   cli.app.fallthrough();
+  cli.app.footer(
+      "Examples:\n"
+      "  reckon run -m smollm2 -p 'Why is the sky blue?'\n"
+      "  reckon queue run queues/first.yaml\n"
+      "'reckon COMMAND --help' says more; docs/cli.md has it all on one page.");
   add_run_command(cli);
   add_bench_command(cli);
   add_plan_command(cli);
@@ -89,19 +192,9 @@ int run_cli(int argc, char** argv) {
   try {
     cli.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return report_parse_error(cli.app, error, argc > 1 ? argv[1] : "");
+    return flush_results(report_parse_error(cli.app, error));
   }
-  try {
-    const Result<ExitCode> result = cli.action();
-    if (result.ok()) return *result;
-    print_error(result.error());
-    return exit_code(result.error());
-  } catch (const std::bad_alloc&) {
-    print_error(failed("out of memory"));
-  } catch (const std::exception& error) {
-    print_error(failed(fmt::format("internal error: {}", error.what())));
-  }
-  return kExitFailed;
+  return flush_results(run_action(cli));
 }
 
 }  // namespace reckon::cli

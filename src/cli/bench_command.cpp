@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/table.h"
 #include "engine/session.h"
 
@@ -164,7 +165,7 @@ void print(const std::vector<BenchTest>& tests, const engine::LoadedModel& model
     nlohmann::json all = nlohmann::json::array();
     for (const BenchTest& test : tests) all.push_back(to_json(test, model, session));
     if (options.json) {
-      fmt::print("{}\n", all.dump(2));
+      print_json(all);
     } else {
       for (const auto& line : all) fmt::print("{}\n", line.dump());
     }
@@ -201,16 +202,20 @@ void add_bench_command(Cli& cli) {
   add_engine_options(*command, options->engine);
   command->add_option("-p,--n-prompt", options->prompt, "prefill this many tokens; 0 skips (512)")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, kMostTokens));
   command->add_option("-n,--n-gen", options->generate, "decode this many tokens; 0 skips (128)")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, kMostTokens));
   command->add_option("-r,--repetitions", options->repetitions, "how often (5)")
       ->type_name("R")
-      ->check(CLI::Range(1, 10000));
+      ->check(whole_number(1, 10000));
   command->add_option("-o,--output", options->output, "table, jsonl or csv")
-      ->check(CLI::IsMember({"table", "jsonl", "csv"}));
+      ->check(one_of({"table", "jsonl", "csv"}));
   command->add_flag("--json", options->json, "print one JSON document");
+  command->footer(
+      "Examples:\n"
+      "  reckon bench -m smollm2\n"
+      "  reckon bench -m smollm2 -p 2048 -n 0 --chunk 256 -o csv");
   command->callback([&cli, options] { cli.action = [options] { return run_bench(*options); }; });
 }
 

@@ -17,6 +17,7 @@ enum ExitCode : int {
   kExitUsage = 2,
   kExitRefused = 3,
   kExitCheckFailed = 4,
+  kExitSignal = 128,  // plus the number of the signal that stopped a queue
 };
 [[nodiscard]] ExitCode exit_code(const Error& error);
 
@@ -27,6 +28,7 @@ struct Cli {
       "reckon"};
   std::string ledger;  // --ledger, as typed; empty: the default (ledger/locate.h)
   std::string self;    // this program's own path, for child processes
+  std::string typed;   // the command line, quoted for a shell: what reproduces a result
   std::function<Result<ExitCode>()> action;
 };
 

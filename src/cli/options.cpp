@@ -1,6 +1,51 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/text.h"
+
 namespace reckon::cli {
+
+CLI::Validator whole_number(int64_t minimum, int64_t maximum) {
+  return CLI::Validator(
+      [minimum, maximum](const std::string& text) -> std::string {
+        int64_t number = 0;
+        const char* end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, number);
+        if (error == std::errc() && stop == end && number >= minimum && number <= maximum) {
+          return "";
+        }
+        return fmt::format("expected a whole number from {} to {}, not '{}'", minimum, maximum,
+                           text);
+      },
+      "");
+}
+
+CLI::Validator number_from_zero() {
+  return CLI::Validator(
+      [](const std::string& text) -> std::string {
+        char* end = nullptr;
+        const double number = std::strtod(text.c_str(), &end);
+        const bool whole = !text.empty() && end == text.c_str() + text.size();
+        if (whole && std::isfinite(number) && number >= 0) return "";
+        return fmt::format("expected a number of 0 or more, not '{}'", text);
+      },
+      "");
+}
+
+CLI::Validator one_of(std::vector<std::string> words) {
+  return CLI::Validator(
+      [words = std::move(words)](const std::string& text) -> std::string {
+        if (std::find(words.begin(), words.end(), text) != words.end()) return "";
+        return fmt::format("expected {}, not '{}'", join(words, " or "), text);
+      },
+      "");
+}
 
 void add_engine_options(CLI::App& command, EngineOptions& options) {
   command
@@ -13,10 +58,10 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->allow_extra_args(false);
   command.add_option("--ctx", options.context, "positions of context")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, kMostTokens));
   command.add_option("--chunk", options.chunk, "prefill chunk (short for --set prefill.chunk=C)")
       ->type_name("C")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, kMostTokens));
   command
       .add_option("--memory-limit", options.memory_limit, "refuse to take more: 8GiB, 8GB or 75%")
       ->type_name("SIZE");

@@ -21,6 +21,14 @@ struct EngineOptions {
   std::string memory_limit;
 };
 
+// Checks of option values, with messages for people; nothing is added to the help.
+[[nodiscard]] CLI::Validator whole_number(int64_t minimum, int64_t maximum);
+[[nodiscard]] CLI::Validator number_from_zero();
+[[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
+
+// Tokens, positions and chunks: far above what any model takes, far below what overflows.
+inline constexpr int64_t kMostTokens = int64_t{1} << 30;
+
 // -m, --set, --ctx, --chunk, --memory-limit.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 

@@ -2,14 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/bytes.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/output.h"
+#include "cli/page.h"
 #include "cli/table.h"
 #include "engine/memory_plan.h"
 #include "kernels/trace.h"
@@ -41,11 +41,14 @@ Result<Planned> make_plan(const engine::LoadedModel& model, const kernels::Switc
   planned.planner =
       std::make_unique<kernels::Planner>(switches, kernels::detect_cpu(), kernels::all_variants());
   engine::SessionShape shape;
-  const int64_t limit = model.model().info().context_limit;
-  shape.capacity =
-      options.engine.context != 0 ? options.engine.context : std::min(kDefaultContext, limit);
+  shape.capacity = options.engine.context;
+  if (shape.capacity == 0 && options.prompt > kDefaultContext) shape.capacity = options.prompt;
   engine::PassKinds passes;
   if (options.prompt != 0) {
+    if (shape.capacity != 0 && options.prompt > shape.capacity) {
+      return usage_error(
+          fmt::format("--prompt {} does not fit in --ctx {}", options.prompt, shape.capacity));
+    }
     passes.prefill_rows = engine::chunk_rows(options.prompt, switches.integer("prefill.chunk"));
   }
   TRY_ASSIGN(planned.plan, engine::plan_session(model.model(), *planned.planner, shape, passes));
@@ -125,7 +128,9 @@ std::string kernels_text(const SessionPlan& plan) {
                fmt::format("[{}]", reason - reasons.begin() + 1)});
   }
   std::string text = table.text();
-  for (size_t i = 0; i < reasons.size(); ++i) text += fmt::format("[{}] {}\n", i + 1, reasons[i]);
+  for (size_t i = 0; i < reasons.size(); ++i) {
+    text += wrapped(fmt::format("[{}] {}", i + 1, reasons[i]), 5) + '\n';
+  }
   return text;
 }
 
@@ -193,7 +198,7 @@ Result<ExitCode> show_difference(const engine::LoadedModel& model, const Planned
                          {"only_arm", nlohmann::json::array()}};
   for (const auto& row : difference.only_base) json["only_base"].push_back(to_json(row));
   for (const auto& row : difference.only_arm) json["only_arm"].push_back(to_json(row));
-  fmt::print("{}\n", json.dump(2));
+  print_json(json);
   return kExitDone;
 }
 
@@ -206,7 +211,7 @@ Result<ExitCode> run_plan(const PlanOptions& options) {
   TRY_ASSIGN(const Planned planned, make_plan(*model, switches, options));
   if (!options.diff.empty()) return show_difference(*model, planned, switches, budget, options);
   if (options.json) {
-    fmt::print("{}\n", to_json(planned.plan, budget).dump(2));
+    print_json(to_json(planned.plan, budget));
   } else {
     fmt::print("{}\n{}", memory_text(planned.plan, budget), kernels_text(planned.plan));
   }
@@ -223,10 +228,15 @@ void add_plan_command(Cli& cli) {
   add_engine_options(*command, options->engine);
   command->add_option("-p,--prompt", options->prompt, "plan for a prompt of N tokens")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, kMostTokens));
   command->add_option("--diff", options->diff, "show what these switches would change")
       ->type_name("KEY=VALUE");
   command->add_flag("--json", options->json, "print JSON");
+  command->footer(
+      "Exit code 3 where the plan does not fit the memory.\n"
+      "Examples:\n"
+      "  reckon plan -m smollm2 --ctx 8192 --memory-limit 75%\n"
+      "  reckon plan -m smollm2 --prompt 512 --diff prefill.tile_order=band8");
   command->callback([&cli, options] { cli.action = [options] { return run_plan(*options); }; });
 }
 

@@ -3,16 +3,10 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "cli/page.h"
 
 namespace reckon::cli {
 namespace {
-
-// Characters, not bytes: continuation bytes of UTF-8 take no column.
-size_t display_width(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  }));
-}
 
 std::string csv_cell(const std::string& cell) {
   if (cell.find_first_of(",\"\n\r") == std::string::npos) return cell;

@@ -1,0 +1,240 @@
+#include "adapters/engine_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "adapters/open.h"
+
+namespace reckon::adapters {
+namespace {
+
+using experiment::Arm;
+using experiment::Measurement;
+using experiment::Prediction;
+using experiment::Subject;
+using experiment::Workload;
+using testing::HasSubstr;
+
+std::string tiny_model() {
+  return std::string(RECKON_TEST_DATA) + "/golden/gguf/tiny-llama-mixed.gguf";
+}
+
+Workload tiny_workload() {
+  Workload workload;
+  workload.model = tiny_model();
+  workload.phase = "decode";
+  workload.prompt = "It was the best of times, it was the worst of times. ";
+  workload.prompt_tokens = 40;
+  workload.generate_tokens = 6;
+  workload.metric = "decode_tok_per_s";
+  return workload;
+}
+
+Arm arm(experiment::SwitchValues switches) {
+  Arm arm;
+  arm.name = "arm";
+  arm.switches = std::move(switches);
+  return arm;
+}
+
+std::set<experiment::DispatchRow> certain_rows(const Prediction& prediction) {
+  std::set<experiment::DispatchRow> rows;
+  for (const auto& row : prediction.rows) {
+    if (row.certain) rows.insert(row.row);
+  }
+  return rows;
+}
+
+std::set<experiment::DispatchRow> all_rows(const Prediction& prediction) {
+  std::set<experiment::DispatchRow> rows;
+  for (const auto& row : prediction.rows) rows.insert(row.row);
+  return rows;
+}
+
+// Every chunk and remainder, with and without decode, by several kernels.
+TEST(EngineRunner, ObservesWhatItPredicts) {
+  const std::vector<experiment::SwitchValues> arms = {
+      {},
+      {{"prefill.chunk", "7"}},
+      {{"prefill.chunk", "40"}},
+      {{"cpu.isa", "scalar"}},
+      {{"numerics", "reference"}},
+      {{"prefill.tile_order", "band8"}},
+  };
+  for (const auto& switches : arms) {
+    for (const int64_t generate : {0, 1, 5}) {
+      EngineRunner runner;
+      Workload workload = tiny_workload();
+      workload.generate_tokens = generate;
+      const auto prediction = runner.predict(workload, arm(switches));
+      ASSERT_TRUE(prediction.ok()) << prediction.error().message;
+      const auto measurement = runner.measure(workload, arm(switches));
+      ASSERT_TRUE(measurement.ok()) << measurement.error().message;
+
+      const auto certain = certain_rows(*prediction);
+      const auto possible = all_rows(*prediction);
+      const auto& observed = measurement->observed;
+      EXPECT_TRUE(std::is_sorted(observed.begin(), observed.end()));
+      EXPECT_TRUE(std::includes(observed.begin(), observed.end(), certain.begin(), certain.end()));
+      EXPECT_TRUE(
+          std::includes(possible.begin(), possible.end(), observed.begin(), observed.end()));
+    }
+  }
+}
+
+TEST(EngineRunner, TakesWhatItPlanned) {
+  for (const char* chunk : {"1", "16", "512"}) {
+    EngineRunner runner;
+    const auto prediction = runner.predict(tiny_workload(), arm({{"prefill.chunk", chunk}}));
+    const auto measurement = runner.measure(tiny_workload(), arm({{"prefill.chunk", chunk}}));
+    ASSERT_TRUE(prediction.ok() && measurement.ok());
+    const auto planned = static_cast<double>(prediction->planned_bytes);
+    EXPECT_NEAR(static_cast<double>(measurement->peak_bytes), planned, 0.01 * planned);
+    EXPECT_EQ(measurement->metrics.at("peak_bytes"), static_cast<double>(measurement->peak_bytes));
+  }
+}
+
+TEST(EngineRunner, GivesEveryMetricItNames) {
+  EngineRunner runner;
+  const auto measurement = runner.measure(tiny_workload(), arm({}));
+  ASSERT_TRUE(measurement.ok()) << measurement.error().message;
+  for (const auto& info : runner.metrics()) {
+    ASSERT_TRUE(measurement->metrics.contains(info.name)) << info.name;
+    EXPECT_GT(measurement->metrics.at(info.name), 0) << info.name;
+  }
+}
+
+TEST(EngineRunner, LeavesOutDecodeMetricsOfAWorkloadThatDoesNotDecode) {
+  EngineRunner runner;
+  Workload workload = tiny_workload();
+  workload.generate_tokens = 1;
+  const auto measurement = runner.measure(workload, arm({}));
+  ASSERT_TRUE(measurement.ok());
+  EXPECT_EQ(measurement->tokens.size(), 1u);
+  EXPECT_FALSE(measurement->metrics.contains("decode_tok_per_s"));
+}
+
+TEST(EngineRunner, StartsEveryMeasurementFromACleanState) {
+  EngineRunner runner;
+  const auto first = runner.measure(tiny_workload(), arm({}));
+  const auto other = runner.measure(tiny_workload(), arm({{"prefill.chunk", "3"}}));
+  const auto again = runner.measure(tiny_workload(), arm({}));
+  ASSERT_TRUE(first.ok() && other.ok() && again.ok());
+  EXPECT_EQ(first->tokens.size(), 6u);
+  EXPECT_EQ(first->margins.size(), 6u);
+  EXPECT_EQ(first->tokens, again->tokens);
+  EXPECT_EQ(first->margins, again->margins);
+  EXPECT_EQ(first->observed, again->observed);
+  EXPECT_EQ(first->peak_bytes, again->peak_bytes);
+}
+
+TEST(EngineRunner, DescribesWhatItRunsOn) {
+  EngineRunner runner;
+  const auto subject = runner.describe(tiny_workload(), arm({{"prefill.chunk", "16"}}));
+  ASSERT_TRUE(subject.ok()) << subject.error().message;
+  for (const char* key : {"vendor", "isa", "units", "memory_bytes"}) {
+    EXPECT_FALSE(subject->device.at(key).empty()) << key;
+  }
+  EXPECT_EQ(subject->backend, "cpu");
+  EXPECT_EQ(subject->model_family, "llama");
+  EXPECT_EQ(subject->chunk, 16);
+  EXPECT_GE(subject->threads, 1);
+  EXPECT_EQ(subject->prompt_tokens, 40);
+  EXPECT_EQ(subject->prompt_hash.size(), 32u);
+  EXPECT_EQ(subject->model_hash.size(), 32u);
+}
+
+TEST(EngineRunner, HashesThePromptAsItIsRun) {
+  EngineRunner runner;
+  Workload cut = tiny_workload();
+  cut.prompt += "A tail that is cut off.";
+  cut.prompt_tokens = 8;
+  Workload same = tiny_workload();
+  same.prompt_tokens = 8;
+  Workload other = tiny_workload();
+  other.prompt_tokens = 9;
+  const auto hash = [&](const Workload& workload) {
+    const auto subject = runner.describe(workload, arm({}));
+    return subject.ok() ? subject->prompt_hash : subject.error().message;
+  };
+  EXPECT_EQ(hash(cut), hash(same));
+  EXPECT_NE(hash(same), hash(other));
+}
+
+TEST(EngineRunner, RefusesAnArmOverItsMemoryLimitBeforeRunning) {
+  EngineRunner runner;
+  Arm small = arm({});
+  const auto unlimited = runner.predict(tiny_workload(), small);
+  ASSERT_TRUE(unlimited.ok());
+  EXPECT_TRUE(unlimited->fits);
+
+  small.memory_limit_bytes = unlimited->planned_bytes - 1;
+  const auto prediction = runner.predict(tiny_workload(), small);
+  ASSERT_TRUE(prediction.ok()) << prediction.error().message;
+  EXPECT_FALSE(prediction->fits);
+  EXPECT_EQ(prediction->budget_bytes, *small.memory_limit_bytes);
+  EXPECT_THAT(prediction->refusal, HasSubstr("the experiment's memory limit"));
+  EXPECT_TRUE(std::is_sorted(prediction->terms.begin(), prediction->terms.end(),
+                             [](const auto& a, const auto& b) { return a.bytes > b.bytes; }));
+
+  const auto measurement = runner.measure(tiny_workload(), small);
+  ASSERT_FALSE(measurement.ok());
+  EXPECT_EQ(measurement.error().kind, ErrorKind::kRefused);
+
+  small.memory_limit_bytes = unlimited->planned_bytes;
+  EXPECT_TRUE(runner.measure(tiny_workload(), small).ok());
+}
+
+TEST(EngineRunner, BlamesTheQueueForWhatItGotWrong) {
+  EngineRunner runner;
+  const auto message = [&](const Workload& workload, const Arm& with) -> std::string {
+    const auto prediction = runner.predict(workload, with);
+    if (prediction.ok()) return "no error";
+    EXPECT_EQ(prediction.error().kind, ErrorKind::kUsage);
+    return prediction.error().message;
+  };
+  Workload narrow = tiny_workload();
+  narrow.context = 45;
+  EXPECT_THAT(message(narrow, arm({})), HasSubstr("context of 45"));
+  Workload silent = tiny_workload();
+  silent.prompt = "";
+  EXPECT_THAT(message(silent, arm({})), HasSubstr("prompt is empty"));
+  EXPECT_THAT(message(tiny_workload(), arm({{"prefill.chnk", "1"}})),
+              HasSubstr("did you mean 'prefill.chunk'"));
+  Workload nameless = tiny_workload();
+  nameless.model = "smollm3";
+  EXPECT_THAT(message(nameless, arm({})), HasSubstr("smollm2"));
+}
+
+TEST(EngineRunner, KnowsSwitchesAndTheirDefaults) {
+  EngineRunner runner;
+  EXPECT_TRUE(runner.check_switch("prefill.tile_order", "band8").ok());
+  EXPECT_FALSE(runner.check_switch("prefill.tile_order", "band9").ok());
+  EXPECT_EQ(runner.default_value("prefill.tile_order"), "row");
+  EXPECT_EQ(runner.default_value("no.such.switch"), "");
+}
+
+TEST(EngineRunner, RecordsItsEnvironment) {
+  const nlohmann::json environment = EngineRunner().environment();
+  for (const char* key : {"device_name", "kernel", "compiler", "commit"}) {
+    EXPECT_FALSE(environment.at(key).get<std::string>().empty()) << key;
+  }
+  EXPECT_TRUE(environment.at("dirty").is_boolean());
+  EXPECT_TRUE(environment.at("readings").is_object());
+}
+
+TEST(OpenRunner, OpensEveryKindOfItsTable) {
+  for (const RunnerKind& kind : runner_kinds()) {
+    EXPECT_TRUE(open_runner(kind.name).ok()) << kind.name;
+  }
+  const auto unknown = open_runner("teleport");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().kind, ErrorKind::kUsage);
+}
+
+}  // namespace
+}  // namespace reckon::adapters

@@ -1,0 +1,133 @@
+// `reckon ledger`: list, show, consult, verify.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/ledger_access.h"
+#include "cli/ledger_consult.h"
+#include "cli/ledger_filter.h"
+#include "cli/ledger_json.h"
+#include "cli/ledger_text.h"
+#include "cli/output.h"
+
+namespace reckon::cli {
+namespace {
+
+using ledger::Entry;
+
+Result<ExitCode> list(const Cli& cli, const LedgerFilter& filter, bool json) {
+  TRY(check_filter(filter));
+  TRY_ASSIGN(const auto store, open_ledger(cli));
+  TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(*store));
+  const std::vector<const Entry*> entries = matching(ledger.entries, filter);
+  if (json) {
+    nlohmann::json all = nlohmann::json::array();
+    for (const Entry* entry : entries) all.push_back(entry_summary_json(*entry));
+    print_json({{"ledger", store->location()}, {"entries", all}});
+  } else if (!entries.empty()) {
+    fmt::print("{}", list_table(entries).text());
+  } else {
+    fmt::print("no {}entries in {}\n", ledger.entries.empty() ? "" : "matching ",
+               store->location());
+  }
+  return kExitDone;
+}
+
+struct ShowOptions {
+  std::string id;
+  bool queue = false;
+  bool json = false;
+};
+
+Result<ExitCode> show(const Cli& cli, const ShowOptions& options) {
+  TRY_ASSIGN(const auto store, open_ledger(cli));
+  TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(*store));
+  TRY_ASSIGN(const Entry* entry, ledger.resolve(options.id));
+  if (options.queue) {
+    const std::string& queue = entry->idea.reproduce.queue_text;
+    if (queue.empty()) return failed(entry->id + " does not say how to reproduce it");
+    fmt::print("{}", queue);
+  } else if (options.json) {
+    print_json(entry_json(*entry));
+  } else {
+    fmt::print("{}", entry_page(*entry));
+  }
+  return kExitDone;
+}
+
+Result<ExitCode> verify(const Cli& cli, bool json) {
+  TRY_ASSIGN(const auto store, open_ledger(cli));
+  TRY_ASSIGN(const ledger::VerifyReport report, store->verify());
+  if (json) {
+    print_json({{"ledger", store->location()},
+                {"ok", report.ok()},
+                {"events", report.events},
+                {"errors", report.errors},
+                {"notes", report.notes}});
+  } else {
+    for (const std::string& error : report.errors) fmt::print("{}\n", error);
+    for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
+    if (report.ok()) fmt::print("ok: {} events in {}\n", report.events, store->location());
+  }
+  if (report.ok()) return kExitDone;
+  return failed(fmt::format("{} errors beside {} good events in {}", report.errors.size(),
+                            report.events, store->location()));
+}
+
+void add_list(Cli& cli, CLI::App& group) {
+  CLI::App* command = group.add_subcommand("list", "the entries, oldest first");
+  auto filter = std::make_shared<LedgerFilter>();
+  auto json = std::make_shared<bool>(false);
+  command->add_option("--switch", filter->switch_key, "of this switch")->type_name("KEY");
+  command->add_option("--model", filter->model, "on models whose name or family has TEXT in it")
+      ->type_name("TEXT");
+  command->add_option("--verdict", filter->verdict, "WON, LOST, …, aa for identical arms, or open")
+      ->type_name("VERDICT");
+  command->add_option("--device", filter->device, "on devices whose name or key has TEXT in it")
+      ->type_name("TEXT");
+  command->add_flag("--json", *json, "print JSON");
+  command->footer("Example:\n  reckon ledger list --switch prefill.tile_order --verdict LOST");
+  command->callback([&cli, filter, json] {
+    cli.action = [&cli, filter, json] { return list(cli, *filter, *json); };
+  });
+}
+
+void add_show(Cli& cli, CLI::App& group) {
+  CLI::App* command = group.add_subcommand("show", "one entry in full");
+  auto options = std::make_shared<ShowOptions>();
+  command->add_option("id", options->id, "the entry, or four or more characters that only it has")
+      ->required()
+      ->type_name("ID");
+  CLI::Option* queue =
+      command->add_flag("--queue", options->queue, "print the queue that reproduces it");
+  command->add_flag("--json", options->json, "print JSON")->excludes(queue);
+  command->callback(
+      [&cli, options] { cli.action = [&cli, options] { return show(cli, *options); }; });
+}
+
+void add_verify(Cli& cli, CLI::App& group) {
+  CLI::App* command = group.add_subcommand("verify", "check every line; exit code 1 on an error");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "print JSON");
+  command->callback([&cli, json] { cli.action = [&cli, json] { return verify(cli, *json); }; });
+}
+
+}  // namespace
+
+void add_ledger_command(Cli& cli) {
+  CLI::App* group = cli.app.add_subcommand("ledger", "read and check the ledger of experiments");
+  group->require_subcommand(1);
+  add_list(cli, *group);
+  add_show(cli, *group);
+  add_ledger_consult(cli, *group);
+  add_verify(cli, *group);
+  group->footer(
+      "Examples:\n"
+      "  reckon ledger list --verdict WON\n"
+      "  reckon ledger consult queues/first.yaml");
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,72 @@
+#include "cli/ledger_filter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.h"
+#include "cli/ledger_text.h"
+
+namespace reckon::cli {
+namespace {
+
+using ledger::Entry;
+using ledger::Verdict;
+
+std::string upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return upper(text).find(upper(part)) != std::string::npos;
+}
+
+std::vector<std::string> verdict_words() {
+  std::vector<std::string> words;
+  for (const Verdict verdict :
+       {Verdict::kWon, Verdict::kLost, Verdict::kNeutral, Verdict::kInconclusive, Verdict::kVoid,
+        Verdict::kBroke, Verdict::kOutOfMemory}) {
+    words.emplace_back(verdict_name(verdict));
+  }
+  words.insert(words.end(), {"aa", "open"});
+  return words;
+}
+
+bool matches(const Entry& entry, const LedgerFilter& filter) {
+  const ledger::Scope& scope = entry.idea.scope;
+  if (!filter.switch_key.empty() && scope.switch_key != filter.switch_key) return false;
+  if (!contains(entry.idea.model_name, filter.model) &&
+      !contains(scope.model_family, filter.model)) {
+    return false;
+  }
+  if (!filter.verdict.empty() && upper(verdict_text(entry)) != upper(filter.verdict)) return false;
+  return contains(entry.idea.device_name, filter.device) ||
+         contains(scope.device.vendor, filter.device) || contains(scope.device.isa, filter.device);
+}
+
+}  // namespace
+
+Status check_filter(const LedgerFilter& filter) {
+  if (filter.verdict.empty()) return {};
+  const std::vector<std::string> words = verdict_words();
+  const bool known = std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    return upper(word) == upper(filter.verdict);
+  });
+  if (known) return {};
+  const std::string near = nearest(upper(filter.verdict), words);
+  return usage_error(fmt::format("no verdict is called '{}'{}; verdicts are {}", filter.verdict,
+                                 near.empty() ? "" : fmt::format(" (did you mean {}?)", near),
+                                 join(words, ", ")));
+}
+
+std::vector<const Entry*> matching(std::span<const Entry> entries, const LedgerFilter& filter) {
+  std::vector<const Entry*> found;
+  for (const Entry& entry : entries) {
+    if (matches(entry, filter)) found.push_back(&entry);
+  }
+  return found;
+}
+
+}  // namespace reckon::cli

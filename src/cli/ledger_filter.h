@@ -1,0 +1,27 @@
+// Which entries `reckon ledger list` shows. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ledger/fold.h"
+
+namespace reckon::cli {
+
+// Empty texts match everything; all that is set must match.
+struct LedgerFilter {
+  std::string switch_key;  // exactly
+  std::string model;       // anywhere in its name or family
+  std::string verdict;     // WON and so on, "aa" or "open"; in either case of letters
+  std::string device;      // anywhere in its name, vendor or instruction set
+};
+
+// Usage error where the verdict is none; suggests the nearest.
+[[nodiscard]] Status check_filter(const LedgerFilter& filter);
+
+[[nodiscard]] std::vector<const ledger::Entry*> matching(std::span<const ledger::Entry> entries,
+                                                         const LedgerFilter& filter);
+
+}  // namespace reckon::cli

@@ -1,0 +1,270 @@
+#include "cli/ledger_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/bytes.h"
+#include "cli/page.h"
+#include "cli/terminal.h"
+#include "experiment/verdict_text.h"
+#include "experiment/words.h"
+
+namespace reckon::cli {
+namespace {
+
+using experiment::signed_share_text;
+using ledger::Entry;
+using ledger::MeasuredBody;
+using ledger::Numbers;
+using ledger::Proof;
+using ledger::Scope;
+using ledger::VerdictBody;
+
+constexpr size_t kShownRows = 12;  // dispatch rows of each arm; --json has them all
+
+Style verdict_style(ledger::Verdict verdict) {
+  switch (verdict) {
+    case ledger::Verdict::kWon:
+      return Style::kGood;
+    case ledger::Verdict::kLost:
+    case ledger::Verdict::kBroke:
+    case ledger::Verdict::kOutOfMemory:
+      return Style::kBad;
+    default:
+      return Style::kBold;
+  }
+}
+
+std::string day_of(const std::string& time) {
+  return time.substr(0, 10);
+}
+
+std::string model_text(const Entry& entry) {
+  if (entry.idea.model_name.empty()) return entry.idea.scope.model_family;
+  return entry.idea.model_name.substr(entry.idea.model_name.find_last_of('/') + 1);
+}
+
+std::string effect_text(const Entry& entry) {
+  if (!entry.verdict || !entry.verdict->numbers || !entry.verdict->numbers->effect) return "";
+  return signed_share_text(*entry.verdict->numbers->effect);
+}
+
+std::string device_text(const Entry& entry) {
+  const ledger::DeviceKey& device = entry.idea.scope.device;
+  std::string key = fmt::format("{}, {} {}", device.isa, device.units,
+                                device.isa.rfind("sm_", 0) == 0 ? "SMs" : "cores");
+  if (device.memory_gib > 0) key += fmt::format(", {} GiB", device.memory_gib);
+  return entry.idea.device_name.empty() ? key : fmt::format("{} ({})", entry.idea.device_name, key);
+}
+
+std::string verdict_sentence(const Entry& entry) {
+  if (entry.idea.kind == ledger::EntryKind::kFloor) {
+    return fmt::format("identical arms on purpose: {} rounds feed the noise band",
+                       entry.rounds.size());
+  }
+  if (!entry.verdict) return "no verdict yet";
+  const std::string word(verdict_name(entry.verdict->verdict));
+  const std::string sentence = experiment::verdict_sentence(entry);
+  return styled(word, verdict_style(entry.verdict->verdict), stdout) +
+         fmt::format("{} ({})", sentence.substr(word.size()), day_of(entry.verdict_time));
+}
+
+void add_rounds(Page& page, const Entry& entry) {
+  const std::string unit = entry.verdict && entry.verdict->numbers ? entry.verdict->numbers->unit
+                                                                   : entry.idea.scope.metric;
+  int number = 0;
+  for (const MeasuredBody& measured : entry.rounds) {
+    const auto counted = std::count_if(measured.round.pairs.begin(), measured.round.pairs.end(),
+                                       [](const ledger::PairSample& pair) { return !pair.warmup; });
+    page.line(number == 0 ? "rounds" : "",
+              fmt::format("{}: {} -> {} {} ({}), {} pairs, {}", number + 1,
+                          experiment::values_text({measured.round.base_value}),
+                          experiment::values_text({measured.round.arm_value}), unit,
+                          signed_share_text(std::expm1(measured.round.median_log)), counted,
+                          measured.round.started));
+    ++number;
+  }
+}
+
+void add_numbers(Page& page, const Numbers& numbers) {
+  if (numbers.effect) {
+    std::string text = signed_share_text(*numbers.effect);
+    if (numbers.interval) {
+      text += fmt::format(", interval {} to {}", signed_share_text(numbers.interval->low),
+                          signed_share_text(numbers.interval->high));
+    }
+    page.line("effect", text);
+  }
+  std::string noise;
+  if (numbers.noise_band) {
+    noise = fmt::format("{} to {}", signed_share_text(numbers.noise_band->low),
+                        signed_share_text(numbers.noise_band->high));
+  }
+  if (numbers.noise_rounds) {
+    noise += fmt::format("{}from {} A/A rounds", noise.empty() ? "" : ", ", *numbers.noise_rounds);
+  }
+  if (numbers.smallest_effect) {
+    noise += fmt::format(", sees {} and more", signed_share_text(*numbers.smallest_effect));
+  }
+  page.field("noise band", noise);
+  if (numbers.claim) page.line("claim", signed_share_text(*numbers.claim));
+}
+
+void add_rows(Page& page, char mark, const std::vector<std::string>& rows) {
+  for (size_t i = 0; i < std::min(rows.size(), kShownRows); ++i) {
+    page.line("", fmt::format("{} {}", mark, rows[i]));
+  }
+  if (rows.size() > kShownRows) {
+    page.line("", fmt::format("{} … {} more", mark, rows.size() - kShownRows));
+  }
+}
+
+void add_proof(Page& page, const Proof& proof) {
+  const bool same = proof.base_fingerprint == proof.arm_fingerprint;
+  page.line("dispatch", fmt::format("{} {}: base {}, arm {}", same ? "the same," : "differs,",
+                                    proof.observed ? "observed" : "as the plan predicts",
+                                    proof.base_fingerprint, proof.arm_fingerprint));
+  add_rows(page, '-', proof.only_base);
+  add_rows(page, '+', proof.only_arm);
+  page.lines("side effects", proof.side_effects);
+}
+
+void add_tokens(Page& page, const ledger::TokenCheck& tokens) {
+  if (tokens.identical) {
+    page.line("tokens", fmt::format("identical ({} compared)", tokens.compared));
+  } else if (tokens.first_divergence) {
+    const ledger::Divergence& at = *tokens.first_divergence;
+    page.line("tokens", fmt::format("diverge at position {}: {} against {}{}", at.position,
+                                    at.base_token, at.arm_token,
+                                    at.margin ? fmt::format(" (margin {:.3g})", *at.margin) : ""));
+  } else {
+    page.line("tokens", "differ");
+  }
+  if (tokens.mean_kl) page.line("", fmt::format("mean KL {:.3g} nats a token", *tokens.mean_kl));
+  if (tokens.perplexity_change) {
+    page.line("", fmt::format("perplexity {}", signed_share_text(*tokens.perplexity_change)));
+  }
+}
+
+void add_memory(Page& page, const VerdictBody& verdict) {
+  if (verdict.peaks) {
+    page.line("memory",
+              fmt::format("peak of base {}, arm {}", format_bytes_short(verdict.peaks->base_bytes),
+                          format_bytes_short(verdict.peaks->arm_bytes)));
+  }
+  if (!verdict.memory_plan) return;
+  const ledger::MemoryPlan& plan = *verdict.memory_plan;
+  page.line(verdict.peaks ? "" : "memory",
+            fmt::format("plan of base {}, arm {}; budget {}", format_bytes_short(plan.base_bytes),
+                        format_bytes_short(plan.arm_bytes), format_bytes_short(plan.budget_bytes)));
+  for (size_t i = 0; i < std::min<size_t>(plan.arm_terms.size(), 5); ++i) {
+    page.line("", fmt::format("  {:<22} {:>12}", plan.arm_terms[i].name,
+                              format_bytes_short(plan.arm_terms[i].bytes)));
+  }
+}
+
+void add_reasons(Page& page, const VerdictBody& verdict) {
+  page.field("mechanism", verdict.mechanism);
+  page.lines("evidence", verdict.evidence);
+  page.field("conditions", verdict.conditions);
+  page.lines("revisit when", verdict.revisit_when);
+  page.field("lever", verdict.lever);
+  page.field("pulled by", verdict.lever_entry);
+}
+
+void add_verdict(Page& page, const Entry& entry) {
+  add_rounds(page, entry);
+  if (!entry.verdict) return;
+  const VerdictBody& verdict = *entry.verdict;
+  if (verdict.numbers) {
+    add_numbers(page, *verdict.numbers);
+  }
+  if (verdict.proof) add_proof(page, *verdict.proof);
+  if (verdict.tokens) add_tokens(page, *verdict.tokens);
+  add_memory(page, verdict);
+  add_reasons(page, verdict);
+}
+
+void add_scope(Page& page, const Entry& entry) {
+  const Scope& scope = entry.idea.scope;
+  page.line("device", device_text(entry));
+  page.line("model", fmt::format("{} ({}, {})", entry.idea.model_name, scope.model_family,
+                                 scope.weight_format));
+  page.line("workload",
+            fmt::format("{}; chunk {}, {} rows, context {}, backend {}", scope.workload_class,
+                        scope.chunk, scope.rows, scope.context, scope.backend));
+  for (const auto& [key, value] : scope.base_switches) {
+    const auto arm = scope.arm_switches.find(key);
+    const bool both = arm != scope.arm_switches.end() && arm->second == value;
+    page.line("", fmt::format("{}={}{}", key, value, both ? "" : " (base)"));
+  }
+}
+
+void add_history(Page& page, const Entry& entry) {
+  if (entry.imported) {
+    page.line("imported", fmt::format("reported by {}, not measured here", entry.import_source));
+  }
+  if (entry.status != ledger::EntryStatus::kOpen) {
+    std::string text(entry_status_name(entry.status));
+    if (!entry.superseded_by.empty()) text += " by " + entry.superseded_by;
+    if (!entry.status_reason.empty()) text += ": " + entry.status_reason;
+    page.line("status", text);
+  }
+  page.field("forced", entry.idea.force_reason);
+  page.field("unfinished", fmt::format("{}", fmt::join(entry.unfinished_because(), ", ")));
+  for (const ledger::Note& note : entry.notes) {
+    page.line("note", fmt::format("{} {}: {}", day_of(note.time), note.writer, note.text));
+  }
+  page.line("recorded", fmt::format("{} by {}", entry.created, entry.writer));
+  page.field("commit", entry.idea.reproduce.commit);
+  page.field("command", entry.idea.reproduce.command);
+  if (!entry.idea.reproduce.queue_text.empty()) {
+    page.line("reproduce", fmt::format("reckon ledger show {} --queue > again.yaml && reckon queue "
+                                       "run again.yaml --force 'reproduce'",
+                                       entry.id));
+  }
+}
+
+}  // namespace
+
+std::string verdict_text(const Entry& entry) {
+  if (entry.idea.kind == ledger::EntryKind::kFloor) return "aa";
+  return entry.verdict ? std::string(verdict_name(entry.verdict->verdict)) : "open";
+}
+
+std::string switch_text(const Entry& entry) {
+  const Scope& scope = entry.idea.scope;
+  if (scope.switch_key.empty()) return "identical arms";
+  return fmt::format("{} {} -> {}", scope.switch_key, scope.base_value, scope.arm_value);
+}
+
+Table list_table(std::span<const Entry* const> entries) {
+  Table table({{"entry"}, {"day"}, {"verdict"}, {"effect", Align::kRight}, {"model"}, {"switch"}});
+  for (const Entry* entry : entries) {
+    std::string verdict = verdict_text(*entry);
+    if (entry->imported) verdict += " (reported)";
+    if (entry->status != ledger::EntryStatus::kOpen) {
+      verdict += fmt::format(" ({})", entry_status_name(entry->status));
+    }
+    table.add({entry->id, day_of(entry->updated), verdict, effect_text(*entry), model_text(*entry),
+               switch_text(*entry)});
+  }
+  return table;
+}
+
+std::string entry_page(const Entry& entry) {
+  Page page;
+  page.title(styled(entry.id, Style::kBold, stdout) + "  " + switch_text(entry));
+  page.blank();
+  page.field("idea", entry.idea.text);
+  page.line("verdict", verdict_sentence(entry));
+  add_verdict(page, entry);
+  page.blank();
+  add_scope(page, entry);
+  add_history(page, entry);
+  return page.text();
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,27 @@
+// Ledger entries for people: lines of a list and the page of one entry, at most 100 columns wide
+// where the content allows. Pure, but for style on terminals (terminal.h).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/table.h"
+#include "ledger/fold.h"
+
+namespace reckon::cli {
+
+// "WON", "aa" for identical arms, "open" where nothing was decided yet.
+[[nodiscard]] std::string verdict_text(const ledger::Entry& entry);
+
+// "prefill.tile_order row -> band8"; "identical arms".
+[[nodiscard]] std::string switch_text(const ledger::Entry& entry);
+
+// A line an entry.
+[[nodiscard]] Table list_table(std::span<const ledger::Entry* const> entries);
+
+// The verdict in one sentence, both rounds, the number, interval, noise band, dispatch difference,
+// tokens, memory, mechanism, conditions, lever, scope, history and how to reproduce it.
+[[nodiscard]] std::string entry_page(const ledger::Entry& entry);
+
+}  // namespace reckon::cli

@@ -1,0 +1,124 @@
+// `reckon check-oracle`: a checkpoint against recorded reference results.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "engine/oracle.h"
+
+namespace reckon::cli {
+namespace {
+
+using engine::OracleMeasure;
+using engine::OracleReport;
+
+struct OracleOptions {
+  std::string folder;
+  std::string backend = "cpu";
+  std::string numerics = "reference";
+  std::vector<std::string> sets;
+  bool json = false;
+};
+
+Result<kernels::SwitchSet> oracle_switches(const OracleOptions& options) {
+  kernels::SwitchSet switches;
+  if (options.numerics == "reference") TRY(switches.set("numerics", "reference"));
+  if (options.numerics == "exact") TRY(switches.set("prefill.numerics", "exact"));
+  for (const std::string& assignment : options.sets) TRY(switches.set_assignment(assignment));
+  return switches;
+}
+
+nlohmann::json to_json(const OracleReport& report, const OracleOptions& options) {
+  const bool absolute = report.tolerance.measure == OracleMeasure::kAbsolute;
+  nlohmann::json json = {{"folder", options.folder},
+                         {"backend", options.backend},
+                         {"numerics", options.numerics},
+                         {"passed", report.passed},
+                         {"prompts", report.prompts},
+                         {"logit_rows", report.logit_rows},
+                         {"hidden_rows", report.hidden_rows},
+                         {"greedy_tokens", report.greedy_tokens},
+                         {"greedy_equal", report.greedy_equal},
+                         {"largest_logit_difference", report.largest_logit_difference},
+                         {"largest_logit_row_ratio", report.largest_logit_row_ratio},
+                         {"largest_hidden_difference", report.largest_hidden_difference},
+                         {"largest_hidden_row_ratio", report.largest_hidden_row_ratio},
+                         {"tolerance",
+                          {{"measure", absolute ? "absolute" : "row-norm"},
+                           {"limit", report.tolerance.limit},
+                           {"greedy_margin", report.tolerance.greedy_margin}}},
+                         {"first_failure", nullptr}};
+  if (report.first_failure) {
+    const engine::OracleMismatch& mismatch = *report.first_failure;
+    json["first_failure"] = {{"what", mismatch.what},
+                             {"prompt", mismatch.prompt},
+                             {"row", mismatch.row},
+                             {"column", mismatch.column},
+                             {"got", mismatch.got},
+                             {"expected", mismatch.expected},
+                             {"text", mismatch_text(mismatch)}};
+  }
+  return json;
+}
+
+std::string last_line(const OracleReport& report) {
+  if (!report.passed) {
+    return fmt::format("fail: {}", report.first_failure ? mismatch_text(*report.first_failure)
+                                                        : "nothing was compared");
+  }
+  const bool absolute = report.tolerance.measure == OracleMeasure::kAbsolute;
+  const double logits = absolute ? report.largest_logit_difference : report.largest_logit_row_ratio;
+  const double hidden =
+      absolute ? report.largest_hidden_difference : report.largest_hidden_row_ratio;
+  return fmt::format(
+      "pass: largest {} {:.2e} in {} logit rows, {:.2e} in {} hidden rows (limit {:.0e}); "
+      "{} of {} greedy tokens equal",
+      absolute ? "difference" : "row ratio", logits, report.logit_rows, hidden, report.hidden_rows,
+      report.tolerance.limit, report.greedy_equal, report.greedy_tokens);
+}
+
+Result<ExitCode> check(const OracleOptions& options) {
+  engine::SessionOptions session;
+  TRY_ASSIGN(session.switches, oracle_switches(options));
+  TRY_ASSIGN(const auto model, engine::LoadedModel::open(options.folder));
+  TRY_ASSIGN(const OracleReport report, engine::check_oracle(*model, session));
+  if (options.json) {
+    print_json(to_json(report, options));
+  } else {
+    fmt::print("{} ({}): {} prompts, {} numerics on {}\n", options.folder,
+               model->model().info().family, report.prompts, options.numerics, options.backend);
+    fmt::print("{}\n", last_line(report));
+  }
+  return report.passed ? kExitDone : kExitCheckFailed;
+}
+
+}  // namespace
+
+void add_oracle_command(Cli& cli) {
+  CLI::App* command =
+      cli.app.add_subcommand("check-oracle", "compare a checkpoint with recorded results");
+  auto options = std::make_shared<OracleOptions>();
+  command
+      ->add_option("dir", options->folder,
+                   "checkpoint folder with oracle.safetensors, or a GGUF file beside its results")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("--backend", options->backend, "cpu")->check(one_of({"cpu"}));
+  command->add_option("--numerics", options->numerics, "reference, exact or fast (reference)")
+      ->check(one_of({"reference", "exact", "fast"}));
+  command->add_option("--set", options->sets, "set a switch (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_flag("--json", options->json, "print JSON");
+  command->footer(
+      "Exit code 4, and the first failing prompt, row and value, where the results differ.\n"
+      "Examples:\n"
+      "  reckon check-oracle tests/golden/oracle/llama-s0\n"
+      "  reckon check-oracle tests/golden/oracle/qwen3-s0 --numerics exact --json");
+  command->callback([&cli, options] { cli.action = [options] { return check(*options); }; });
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,61 @@
+#include "cli/output.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace reckon::cli {
+namespace {
+
+struct Closer {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, Closer>;
+
+Error file_error(const std::string& path) {
+  return failed(fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+}  // namespace
+
+std::string json_text(const nlohmann::json& json) {
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+void print_json(const nlohmann::json& json) {
+  fmt::print("{}", json_text(json));
+}
+
+Result<std::string> read_text(const std::string& path) {
+  File opened;
+  std::FILE* file = stdin;
+  if (path != "-") {
+    opened.reset(std::fopen(path.c_str(), "rb"));
+    if (!opened) return file_error(path);
+    file = opened.get();
+  }
+  std::string text;
+  std::array<char, 1 << 16> buffer;
+  size_t count = 0;
+  errno = 0;
+  while ((count = std::fread(buffer.data(), 1, buffer.size(), file)) > 0) {
+    text.append(buffer.data(), count);
+  }
+  if (std::ferror(file) != 0) return file_error(path);
+  return text;
+}
+
+Status write_text(const std::string& path, std::string_view text) {
+  File file(std::fopen(path.c_str(), "wb"));
+  if (!file) return file_error(path);
+  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+  if (std::fclose(file.release()) != 0 || !written) return file_error(path);
+  return {};
+}
+
+}  // namespace reckon::cli

@@ -1,0 +1,23 @@
+// How results leave: JSON on stdout, text files.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace reckon::cli {
+
+// Indented JSON and a newline on stdout. Always valid JSON: bytes that are not UTF-8 (a file name)
+// are replaced.
+void print_json(const nlohmann::json& json);
+// The same text.
+[[nodiscard]] std::string json_text(const nlohmann::json& json);
+
+// The whole of a file, or of standard input for "-". Fails, naming the path.
+[[nodiscard]] Result<std::string> read_text(const std::string& path);
+// Creates or replaces the file. Fails, naming the path.
+[[nodiscard]] Status write_text(const std::string& path, std::string_view text);
+
+}  // namespace reckon::cli

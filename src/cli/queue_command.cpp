@@ -1,0 +1,118 @@
+// `reckon queue`: price a queue of experiments, or run it.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "adapters/open.h"
+#include "cli/command.h"
+#include "cli/ledger_access.h"
+#include "cli/output.h"
+#include "cli/queue_progress.h"
+#include "cli/signals.h"
+#include "experiment/markdown.h"
+#include "experiment/run.h"
+#include "ledger/writer.h"
+
+namespace reckon::cli {
+namespace {
+
+struct QueueOptions {
+  std::string file;
+  std::string markdown;
+  std::string budget;
+  std::string force;
+  bool json = false;
+};
+
+Result<ExitCode> check(const Cli& cli, const QueueOptions& options) {
+  TRY_ASSIGN(const experiment::Queue queue, experiment::load_queue(options.file));
+  TRY_ASSIGN(const auto runner, adapters::open_runner("reckon"));
+  TRY_ASSIGN(const auto store, open_ledger(cli));
+  const experiment::QueueCheck checked = experiment::check_queue(queue, *runner, *store);
+  if (options.json) {
+    print_json(to_json(checked));
+  } else {
+    fmt::print("{}", text_table(checked));
+  }
+  return static_cast<ExitCode>(checked.exit_code());
+}
+
+Result<experiment::RunOptions> run_options(const Cli& cli, const QueueOptions& options) {
+  experiment::RunOptions run;
+  run.worker_command = {cli.self, "round-worker"};
+  run.command = cli.typed;
+  run.writer = ledger::default_writer();
+  run.force_reason = options.force;
+  run.stop_requested = [] { return StopSignals::received() != 0; };
+  if (!options.budget.empty()) {
+    TRY_ASSIGN(run.budget_seconds, experiment::parse_seconds(options.budget));
+  }
+  return run;
+}
+
+Result<ExitCode> run(const Cli& cli, const QueueOptions& options) {
+  TRY_ASSIGN(const experiment::RunOptions run, run_options(cli, options));
+  TRY_ASSIGN(const experiment::Queue queue, experiment::load_queue(options.file));
+  TRY_ASSIGN(const auto runner, adapters::open_runner("reckon"));
+  TRY_ASSIGN(const auto store, open_ledger(cli));
+  const StopSignals signals;
+  QueueProgress progress;
+  TRY_ASSIGN(const experiment::QueueOutcome outcome,
+             experiment::run_queue(queue, *runner, *store, run, progress));
+  if (options.json) {
+    print_json(to_json(outcome));
+  } else {
+    fmt::print("{}", text_table(outcome));
+  }
+  if (!options.markdown.empty()) TRY(write_text(options.markdown, markdown_page(outcome)));
+  const int signal = StopSignals::received();
+  return static_cast<ExitCode>(signal != 0 ? kExitSignal + signal : outcome.exit_code());
+}
+
+void add_check(Cli& cli, CLI::App& group) {
+  CLI::App* command =
+      group.add_subcommand("check", "what the ledger and the plan say; runs and writes nothing");
+  auto options = std::make_shared<QueueOptions>();
+  command->add_option("file", options->file, "the queue, as YAML")->required()->type_name("FILE");
+  command->add_flag("--json", options->json, "print JSON");
+  command->footer("Example:\n  reckon queue check queues/first.yaml");
+  command->callback(
+      [&cli, options] { cli.action = [&cli, options] { return check(cli, *options); }; });
+}
+
+void add_run(Cli& cli, CLI::App& group) {
+  CLI::App* command = group.add_subcommand("run", "run it, or go on where it stopped");
+  auto options = std::make_shared<QueueOptions>();
+  command->add_option("file", options->file, "the queue, as YAML")->required()->type_name("FILE");
+  command->add_option("--markdown", options->markdown, "write a page with all the evidence")
+      ->type_name("FILE");
+  command->add_option("--budget", options->budget, "stop at a pair's end after 90s, 9m or 1.5h")
+      ->type_name("TIME");
+  command
+      ->add_option("--force", options->force,
+                   "measure although the ledger already knows; the reason is recorded")
+      ->type_name("REASON")
+      ->check([](const std::string& reason) {
+        return reason.find_first_not_of(' ') == std::string::npos ? "a reason is needed" : "";
+      });
+  command->add_flag("--json", options->json, "print JSON");
+  command->footer(
+      "Ctrl-C stops at the end of the pair; the same command goes on from there.\n"
+      "Examples:\n"
+      "  reckon queue run queues/first.yaml --markdown page.md\n"
+      "  reckon --ledger results queue run queues/first.yaml --budget 9m");
+  command->callback(
+      [&cli, options] { cli.action = [&cli, options] { return run(cli, *options); }; });
+}
+
+}  // namespace
+
+void add_queue_command(Cli& cli) {
+  CLI::App* group = cli.app.add_subcommand("queue", "check or run a queue of experiments");
+  group->require_subcommand(1);
+  add_check(cli, *group);
+  add_run(cli, *group);
+}
+
+}  // namespace reckon::cli

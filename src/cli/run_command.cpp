@@ -1,0 +1,229 @@
+// `reckon run`: a prompt in, generated text out as it comes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/bytes.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "engine/generate.h"
+#include "formats/chat_template.h"
+#include "kernels/trace.h"
+
+namespace reckon::cli {
+namespace {
+
+using engine::Flow;
+using engine::Generation;
+using engine::LoadedModel;
+using engine::Session;
+
+constexpr int64_t kContextStep = 64;  // a default context is a multiple of it
+
+struct RunOptions {
+  EngineOptions engine;
+  std::optional<std::string> prompt;
+  std::string file;
+  std::optional<std::string> system;
+  bool raw = false;
+  int64_t max_tokens = 128;
+  double temperature = 0;
+  uint64_t seed = 0;
+  std::string trace;
+  bool json = false;
+  bool quiet = false;
+};
+
+Result<std::string> prompt_text(const RunOptions& options) {
+  if (options.prompt) return *options.prompt;
+  if (options.file.empty()) return usage_error("nothing to run: give a prompt by -p or -f");
+  return read_text(options.file);
+}
+
+std::vector<int32_t> with_bos(const Tokenizer& tokenizer, std::vector<int32_t> tokens) {
+  if (tokenizer.add_bos() && tokenizer.bos()) tokens.insert(tokens.begin(), *tokenizer.bos());
+  return tokens;
+}
+
+// A chat turn where the checkpoint has a template, else the text as it is.
+Result<std::vector<int32_t>> prompt_tokens(const LoadedModel& model, const Tokenizer& tokenizer,
+                                           const RunOptions& options) {
+  TRY_ASSIGN(const std::string text, prompt_text(options));
+  const bool chat = !options.raw && model.checkpoint().has("tokenizer.chat_template");
+  if (!chat) {
+    if (options.system) {
+      return usage_error("--system needs a chat template, and this checkpoint has none");
+    }
+    return with_bos(tokenizer, tokenizer.encode(text, Special::kParse));
+  }
+  auto chat_template = ChatTemplate::from_checkpoint(model.checkpoint());
+  if (!chat_template.ok()) {
+    return failed(chat_template.error().message + "; --raw runs the text as it is");
+  }
+  std::vector<ChatMessage> messages;
+  if (options.system) messages.push_back({"system", *options.system});
+  messages.push_back({"user", text});
+  return with_bos(tokenizer, chat_template->encode(tokenizer, messages, GenerationPrompt::kAdd));
+}
+
+Result<int64_t> choose_context(const LoadedModel& model, int64_t prompt,
+                               const RunOptions& options) {
+  const int64_t limit = model.model().info().context_limit;
+  if (options.engine.context != 0) {
+    if (prompt > options.engine.context) {
+      return usage_error(fmt::format("the prompt is {} tokens, more than the {} of --ctx", prompt,
+                                     options.engine.context));
+    }
+    return options.engine.context;
+  }
+  if (prompt > limit) {
+    return usage_error(
+        fmt::format("the prompt is {} tokens; this model takes at most {}", prompt, limit));
+  }
+  const int64_t needed = prompt + options.max_tokens;
+  return std::min(limit, (needed + kContextStep - 1) / kContextStep * kContextStep);
+}
+
+Flow print_piece(std::string_view text) {
+  fmt::print("{}", text);
+  return std::fflush(stdout) == 0 ? Flow::kContinue : Flow::kStop;
+}
+
+double milliseconds(int64_t ns) {
+  return static_cast<double>(ns) / 1e6;
+}
+
+// Tokens a second; 0 where nothing was timed.
+double rate(int64_t tokens, int64_t ns) {
+  return ns > 0 ? static_cast<double>(tokens) * 1e9 / static_cast<double>(ns) : 0;
+}
+
+std::vector<kernels::DispatchRow> dispatch_rows(const std::vector<kernels::TraceCount>& counted) {
+  std::vector<kernels::DispatchRow> rows;
+  for (const kernels::TraceCount& count : counted) rows.push_back(count.row);
+  return rows;
+}
+
+nlohmann::json trace_json(Session& session) {
+  const std::vector<kernels::TraceCount> counted = session.trace().rows();
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto& [row, count] : counted) {
+    rows.push_back({{"phase", row.phase},
+                    {"op", row.op},
+                    {"shape", row.shape},
+                    {"variant", row.variant},
+                    {"params", row.params},
+                    {"source_hash", row.source_hash},
+                    {"calls", count}});
+  }
+  return {{"fingerprint", kernels::fingerprint(dispatch_rows(counted))}, {"rows", rows}};
+}
+
+nlohmann::json result_json(const Generation& generation, const std::string& text, Session& session,
+                           const RunOptions& options) {
+  return {{"text", text},
+          {"tokens", generation.tokens},
+          {"stop", stop_reason_name(generation.stop)},
+          {"prompt_tokens", generation.prompt_tokens},
+          {"prefill_ms", milliseconds(generation.prefill_ns)},
+          {"prefill_tok_per_s", rate(generation.prompt_tokens, generation.prefill_ns)},
+          {"decode_ms", milliseconds(generation.decode_ns)},
+          {"decode_tok_per_s", rate(generation.decode_passes, generation.decode_ns)},
+          {"peak_bytes", session.arenas().peak_bytes()},
+          {"context", session.capacity()},
+          {"chunk", session.plan().shape.chunk},
+          {"threads", session.planner().threads()},
+          {"temperature", options.temperature},
+          {"seed", options.seed},
+          {"switches", session.planner().switches().changed()},
+          {"fingerprint", kernels::fingerprint(dispatch_rows(session.trace().rows()))}};
+}
+
+std::string statistics(const Generation& generation, const Session& session) {
+  std::string decode = fmt::format("{} generated", generation.tokens.size());
+  if (generation.decode_passes > 0) {
+    decode += fmt::format(" at {:.1f} tok/s", rate(generation.decode_passes, generation.decode_ns));
+  }
+  return fmt::format(
+      "{} prompt tokens at {:.1f} tok/s, {}, stop: {}, peak memory {}\n", generation.prompt_tokens,
+      rate(generation.prompt_tokens, generation.prefill_ns), decode,
+      stop_reason_name(generation.stop), format_bytes_short(session.arenas().peak_bytes()));
+}
+
+Result<ExitCode> run(const RunOptions& options) {
+  TRY_ASSIGN(const kernels::SwitchSet switches, parse_switches(options.engine));
+  TRY_ASSIGN(const auto model, LoadedModel::open(options.engine.model));
+  TRY_ASSIGN(const Tokenizer* tokenizer, model->tokenizer());
+  TRY_ASSIGN(const std::vector<int32_t> prompt, prompt_tokens(*model, *tokenizer, options));
+  if (prompt.empty()) return usage_error("the prompt is empty");
+  TRY_ASSIGN(const int64_t context,
+             choose_context(*model, static_cast<int64_t>(prompt.size()), options));
+  TRY_ASSIGN(const engine::SessionOptions session_opts, session_options(options.engine, context));
+  TRY_ASSIGN(const auto session, Session::create(*model, session_opts));
+
+  engine::GenerateOptions generate;
+  generate.max_tokens = options.max_tokens;
+  generate.sampler = {options.temperature, options.seed};
+  generate.stop_tokens = engine::default_stop_tokens(*tokenizer);
+  std::string text;
+  const auto sink = [&](std::string_view piece) {
+    text += piece;
+    return options.json ? Flow::kContinue : print_piece(piece);
+  };
+  TRY_ASSIGN(const Generation generation,
+             engine::generate(*session, prompt, generate, tokenizer, sink));
+  if (options.json) {
+    print_json(result_json(generation, text, *session, options));
+  } else if (!text.empty() && text.back() != '\n') {
+    fmt::print("\n");
+  }
+  if (!options.trace.empty()) TRY(write_text(options.trace, json_text(trace_json(*session))));
+  if (!options.quiet && !options.json) {
+    std::fflush(stdout);
+    fmt::print(stderr, "{}", statistics(generation, *session));
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_run_command(Cli& cli) {
+  CLI::App* command = cli.app.add_subcommand("run", "generate text");
+  auto options = std::make_shared<RunOptions>();
+  add_engine_options(*command, options->engine);
+  CLI::Option* prompt = command->add_option("-p,--prompt", options->prompt, "the prompt");
+  command->add_option("-f,--file", options->file, "read the prompt from a file; - is stdin")
+      ->type_name("FILE")
+      ->excludes(prompt);
+  CLI::Option* system =
+      command->add_option("--system", options->system, "system message of the chat template");
+  command->add_flag("--raw", options->raw, "no chat template: continue the text as it is")
+      ->excludes(system);
+  command->add_option("-n,--tokens", options->max_tokens, "generate at most N tokens (128)")
+      ->type_name("N")
+      ->check(whole_number(0, kMostTokens));
+  command->add_option("--temperature", options->temperature, "0 is greedy (0)")
+      ->type_name("T")
+      ->check(number_from_zero());
+  command->add_option("--seed", options->seed, "of the sampler (0)")
+      ->type_name("S")
+      ->check(whole_number(0, std::numeric_limits<int64_t>::max()));
+  command->add_option("--trace", options->trace, "write which kernels ran, as JSON")
+      ->type_name("FILE");
+  command->add_flag("--json", options->json, "print one JSON document instead of the text");
+  command->add_flag("-q,--quiet", options->quiet, "no statistics on stderr");
+  command->footer(
+      "Examples:\n"
+      "  reckon run -m smollm2 -p 'Why is the sky blue?' -n 64\n"
+      "  reckon run -m model.gguf -f story.txt --raw --temperature 0.8 --seed 7\n"
+      "  reckon run -m smollm2 -p Hi --set cpu.isa=scalar --json");
+  command->callback([&cli, options] { cli.action = [options] { return run(*options); }; });
+}
+
+}  // namespace reckon::cli
