@@ -290,6 +290,17 @@ void quantise_tile(void* argument, int64_t tile, int /*thread*/) {
   }
 }
 
+// Weight rows of one task of the direct path, and how far ahead weights are fetched.
+constexpr int64_t kDirectWeightRows = 8;
+
+// The stream over the weights crosses a page every 4 KB, where hardware prefetchers stop: fetching
+// the next 8 rows by hand made a whole decode step of SmolLM2-135M 1.6 times as fast on a Xeon
+// whose memory gives one core 13 GB/s. Two, three or four groups ahead were no better, nor was
+// fetching into the first-level cache.
+void prefetch(const char* from, int64_t bytes) {
+  for (int64_t line = 0; line < bytes; line += 64) _mm_prefetch(from + line, _MM_HINT_T1);
+}
+
 template <typename Format>
 __m256i part_dots(const __m256i* u, const __m256i* x) {
   __m256i sum = _mm256_madd_epi16(u[0], x[0]);
@@ -338,6 +349,8 @@ void direct_dots(const char* rows, int64_t stride, const RowGroup* groups, int64
     for (int r = 0; r < kRows; ++r) sums[r] = _mm256_setzero_ps();
     for (int64_t b = first; b < end; ++b) {
       const char* block = rows + b * Format::kBytes;
+      prefetch(rows + kDirectWeightRows * stride + b * kDirectWeightRows * Format::kBytes,
+               kDirectWeightRows * Format::kBytes);
       __m256i dots[kRows];
       block_dots<Format, kRows>(block, stride, groups + b, blocks, dots);
       // q8_0: the scale and two codes; q4_1: scale and minimum.
@@ -358,8 +371,6 @@ void direct_dots(const char* rows, int64_t stride, const RowGroup* groups, int64
   }
   for (int r = 0; r < kRows; ++r) out[r] = totals[r];
 }
-
-constexpr int64_t kDirectWeightRows = 8;
 
 // Task: 8 weight rows. The last group of a matrix reaches back to have 8, and stores only its own;
 // a matrix of fewer than 8 rows goes one by one, each row standing for all 8.
@@ -523,6 +534,7 @@ struct Lanes {
 };
 
 struct F32 {
+  static constexpr bool kFromFile = true;
   static constexpr int64_t kBytes = 4;
   static Lanes load16(const char* p) {
     const auto* values = reinterpret_cast<const float*>(p);
@@ -530,7 +542,13 @@ struct F32 {
   }
 };
 
+// A tile that has been converted.
+struct Tile32 : F32 {
+  static constexpr bool kFromFile = false;
+};
+
 struct F16 {
+  static constexpr bool kFromFile = true;
   static constexpr int64_t kBytes = 2;
   static Lanes load16(const char* p) {
     return {_mm256_cvtph_ps(load_half(p)), _mm256_cvtph_ps(load_half(p + 16))};
@@ -538,6 +556,7 @@ struct F16 {
 };
 
 struct BF16 {
+  static constexpr bool kFromFile = true;
   static constexpr int64_t kBytes = 2;
   static __m256 widen(__m128i halves) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
@@ -578,7 +597,11 @@ void float_dots(const char* weights, int64_t stride, const float* x, int64_t col
     const auto step = [&](int64_t i, const auto& load_weights) {
       // One half after the other: all at once would take more than 16 registers.
       Lanes w[kWeights];
-      for (int j = 0; j < kWeights; ++j) w[j] = load_weights(weights + j * stride, i);
+      for (int j = 0; j < kWeights; ++j) {
+        const char* row = weights + j * stride;
+        if (Format::kFromFile) prefetch(row + kDirectWeightRows * stride + i * Format::kBytes, 1);
+        w[j] = load_weights(row, i);
+      }
       for (int r = 0; r < kRows; ++r) {
         const __m256 low = _mm256_loadu_ps(x + r * columns + i);
         for (int j = 0; j < kWeights; ++j) {
@@ -695,9 +718,9 @@ struct FloatTiles {
   static void multiply(const Job& job, const char* memory, int64_t first_weight, int64_t weights,
                        int64_t first_row, int64_t rows) {
     const int64_t stride = job.columns * static_cast<int64_t>(sizeof(float));
-    float_rows<F32>(memory, stride, weights, job.x + first_row * job.columns, job.columns,
-                    job.columns, rows, job.args->out + first_row * job.args->n + first_weight,
-                    job.args->n);
+    float_rows<Tile32>(memory, stride, weights, job.x + first_row * job.columns, job.columns,
+                       job.columns, rows, job.args->out + first_row * job.args->n + first_weight,
+                       job.args->n);
   }
 };
 
