@@ -236,5 +236,80 @@ TEST(ExactAttention, ChunksAndThreadsMoveNoBit) {
   }
 }
 
+// A key or value that is not a number spoils the rows that see it, and no row before them.
+TEST(ExactAttention, BadRowsDoNotReachBack) {
+  constexpr int64_t kRows = 12, kDim = 40, kBad = 6;
+  Random random(17);
+  Runner runner(2);
+  const std::vector<float> q = random.floats(kRows * kDim);
+  const std::vector<float> k = random.floats(kRows * kDim);
+  const std::vector<float> v = random.floats(kRows * kDim);
+  for (const Variant* row : exact_rows(Op::kAttention)) {
+    const auto run = [&](const std::vector<float>& keys, const std::vector<float>& values) {
+      std::vector<float> cache_k(kRows * kDim), cache_v(kRows * kDim), out(kRows * kDim);
+      const AttentionArgs args{q.data(),
+                               keys.data(),
+                               values.data(),
+                               cache_k.data(),
+                               cache_v.data(),
+                               out.data(),
+                               kRows,
+                               1,
+                               1,
+                               kDim,
+                               kRows,
+                               0,
+                               0.2F};
+      runner.run(*row, args);
+      return out;
+    };
+    const std::vector<float> expected = run(k, v);
+    std::vector<float> bad_k = k, bad_v = v;
+    bad_k[kBad * kDim + 3] = std::nanf("");
+    bad_v[kBad * kDim + 3] = std::nanf("");
+    for (const std::vector<float>& out : {run(bad_k, v), run(k, bad_v)}) {
+      EXPECT_TRUE(same_bits(out.data(), expected.data(), kBad * kDim)) << row->name;
+      for (int64_t r = kBad; r < kRows; ++r) EXPECT_TRUE(std::isnan(out[r * kDim + 3]));
+    }
+  }
+}
+
+// Position r alone and in a batch; and the reference's bits, which the portable variant promises.
+TEST(ExactRope, RowsDoNotDependOnTheBatch) {
+  constexpr int64_t kRows = 5, kHeads = 3, kDim = 24;
+  Random random(18);
+  const std::vector<float> x = random.floats(kRows * kHeads * kDim);
+  for (const RopePairing pairing : {RopePairing::kHalf, RopePairing::kAdjacent}) {
+    std::vector<float> expected = x;
+    Runner(1).run(testing::reference_row(Op::kRope),
+                  RopeArgs{expected.data(), kRows, kHeads, kDim, 16, 900, 1e4, pairing});
+    for (const Variant* row : exact_rows(Op::kRope)) {
+      std::vector<float> batch = x, single = x;
+      Runner(3).run(*row, RopeArgs{batch.data(), kRows, kHeads, kDim, 16, 900, 1e4, pairing});
+      for (int64_t r = 0; r < kRows; ++r) {
+        float* at = single.data() + r * kHeads * kDim;
+        Runner(1).run(*row, RopeArgs{at, 1, kHeads, kDim, 16, 900 + r, 1e4, pairing});
+      }
+      EXPECT_EQ(batch, expected) << row->name;
+      EXPECT_EQ(single, expected) << row->name;
+    }
+  }
+}
+
+TEST(ExactSwiglu, AnElementDependsOnItselfOnly) {
+  constexpr int64_t kColumns = 37;
+  Random random(19);
+  Runner runner(2);
+  const std::vector<float> gate = random.floats(3 * kColumns), up = random.floats(3 * kColumns);
+  for (const Variant* row : exact_rows(Op::kSwiglu)) {
+    std::vector<float> batch(gate.size()), single(gate.size());
+    runner.run(*row, SwigluArgs{gate.data(), up.data(), batch.data(), 3, kColumns});
+    for (size_t i = 0; i < gate.size(); ++i) {
+      runner.run(*row, SwigluArgs{gate.data() + i, up.data() + i, single.data() + i, 1, 1});
+    }
+    EXPECT_EQ(batch, single) << row->name;
+  }
+}
+
 }  // namespace
 }  // namespace reckon::kernels

@@ -4,6 +4,7 @@
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/matmul_exact.h"
 #include "kernels/cpu/matmul_layout.h"
+#include "kernels/cpu/rope_exact.h"
 #include "tensor/dtype.h"
 
 namespace reckon::kernels {
@@ -50,6 +51,10 @@ uint64_t attention_bytes(const OpCall& call, const KernelParams& /*params*/, int
   return cpu::attention_scratch_bytes(call.k, threads);
 }
 
+uint64_t rope_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::rope_scratch_bytes(call.k, threads);
+}
+
 Variant exact_row(Op op, const char* name, Isa isa, KernelFn function, const char* source_hash) {
   Variant variant;
   variant.op = op;
@@ -82,7 +87,10 @@ std::vector<Variant> make_table() {
   attention.scratch_bytes = attention_bytes;
   const Variant swiglu = exact_row(Op::kSwiglu, cpu::kExactAvx2, Isa::kAvx2, cpu::swiglu_exact_avx2,
                                    cpu::swiglu_exact_avx2_hash());
-  return {scalar, avx2, attention, swiglu};
+  Variant rope = exact_row(Op::kRope, cpu::kExactScalar, Isa::kScalar, cpu::rope_exact_scalar,
+                           cpu::rope_exact_scalar_hash());
+  rope.scratch_bytes = rope_bytes;
+  return {scalar, rope, avx2, attention, swiglu};
 }
 
 }  // namespace
