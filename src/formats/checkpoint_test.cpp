@@ -162,7 +162,9 @@ TEST(Checkpoint, NamesWhatIsMissing) {
               HasSubstr("model.safetensors: cannot open"));
   folder.write("model.safetensors.index.json", "{}");
   EXPECT_THAT(Checkpoint::open(folder.path()).error().message, HasSubstr("sharded"));
-  for (const char* config : {"", "{", "[1]", "{}", R"({"model_type":3})",
+  const std::string deep =
+      R"({"model_type":"llama","a":)" + std::string(100000, '[') + std::string(100000, ']') + "}";
+  for (const char* config : {deep.c_str(), "", "{", "[1]", "{}", R"({"model_type":3})",
                              R"({"model_type":"a","text_config":[]})", "\xff\xfe"}) {
     const Folder broken(config);
     const auto checkpoint = Checkpoint::open(broken.path());

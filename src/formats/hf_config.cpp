@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "formats/file_error.h"
+#include "formats/json_file.h"
 #include "formats/mapped_file.h"
 
 namespace reckon {
@@ -86,14 +87,7 @@ struct HfConfig::State {
 Result<HfConfig> HfConfig::open(const std::string& path) {
   TRY_ASSIGN(MappedFile file, MappedFile::open(path));
   json root;
-  try {
-    root = json::parse(file.bytes());
-  } catch (const json::parse_error& e) {
-    return file_error(path, fmt::format("not JSON (at byte {})", e.byte));
-  } catch (const json::exception& e) {
-    return file_error(path, fmt::format("not usable JSON ({})", printable(e.what())));
-  }
-  if (!root.is_object()) return file_error(path, "expected a JSON object");
+  TRY(parse_json_object(path, "the file", file.bytes(), root));
   auto state = std::make_unique<State>(State{std::move(file), std::move(root), nullptr});
   state->model = &state->root;
   if (const json* nested = member(state->root, "text_config")) {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/bytes.h"
 #include "formats/file_error.h"
+#include "formats/json_file.h"
 
 namespace reckon {
 namespace {
@@ -44,35 +44,6 @@ std::optional<uint64_t> size_value(const json& value) {
   const auto size = value.get<uint64_t>();
   if (size > static_cast<uint64_t>(INT64_MAX)) return std::nullopt;
   return size;
-}
-
-// Parses the header; none where it is not JSON, with a message that says where. The parser itself
-// lets a later key replace an earlier one, so that names are checked here.
-std::optional<json> parse_header(std::string_view text, std::string& message) {
-  std::set<std::string> names;
-  std::string twice;
-  const auto callback = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth == 1 && event == json::parse_event_t::key) {
-      const auto& name = parsed.get_ref<const std::string&>();
-      if (!names.insert(name).second) twice = name;
-    }
-    return true;
-  };
-  try {
-    json header = json::parse(text, callback);
-    if (!twice.empty()) {
-      message = fmt::format("tensor '{}' occurs twice", printable(twice));
-    } else if (!header.is_object()) {
-      message = "the header is not a JSON object";
-    } else {
-      return header;
-    }
-  } catch (const json::parse_error& e) {
-    message = fmt::format("the header is not JSON (at byte {})", e.byte);
-  } catch (const json::exception& e) {
-    message = fmt::format("the header is not usable JSON ({})", printable(e.what()));
-  }
-  return std::nullopt;
 }
 
 // Fills `tensor` from its header entry; a message where the entry is not as the format says.
@@ -149,12 +120,11 @@ Status SafetensorsFile::read_header() {
                                           "or not a safetensors file",
                                           length, behind.size()));
   }
-  std::string message;
-  const auto header = parse_header(behind.substr(0, length), message);
-  if (!header) return file_error(path(), message);
+  json header;
+  TRY(parse_json_object(path(), "the header", behind.substr(0, length), header));
 
   const std::string_view data = behind.substr(length);
-  for (const auto& [name, entry] : header->items()) {  // sorted by name
+  for (const auto& [name, entry] : header.items()) {  // sorted by name
     if (name == "__metadata__") continue;
     SafetensorsTensor tensor;
     tensor.name = name;

@@ -2,7 +2,10 @@
 //
 // encode() gives exactly the token ids of Hugging Face tokenizers (PyPI `tokenizers`) for valid
 // UTF-8. Any other bytes are accepted, too: each byte that is not part of valid UTF-8 becomes its
-// single-byte token and splits words, so that decode(encode(x)) == x for every byte string x.
+// single-byte token and splits words. So decode(encode(x)) == x for every byte string x, with two
+// exceptions that tokenizers share: a byte for which the vocabulary has no token is left out
+// (SmolLM2 lacks 21: six control characters and bytes that hardly occur in UTF-8), and qwen2
+// normalises text to form C.
 // A Tokenizer owns what it needs (the checkpoint may be closed), is const and thread-safe.
 #pragma once
 

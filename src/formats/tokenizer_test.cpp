@@ -155,6 +155,15 @@ TEST(Tokenizer, EveryByteStringSurvivesTheRoundTrip) {
   EXPECT_EQ(tokenizer.encode("\xff\xfe", Special::kParse), (std::vector<int32_t>{0xff, 0xfe}));
 }
 
+// As tokenizers does it: what stood beside the byte is adjacent afterwards and may merge.
+TEST(Tokenizer, AByteWithoutATokenIsLeftOut) {
+  TokenizerFile file;
+  file.tokens[0x13] = "no byte";
+  const int32_t both = file.merge("!", "!");
+  const Tokenizer tokenizer = file.load();
+  EXPECT_THAT(tokenizer.encode("!\x13!", Special::kParse), ElementsAre(both));
+}
+
 TEST(Tokenizer, IdsOutsideTheVocabularyHaveNoBytes) {
   const Tokenizer tokenizer = TokenizerFile().load();
   EXPECT_EQ(tokenizer.token_bytes(-1), "");
@@ -207,6 +216,24 @@ TEST(Tokenizer, BrokenVocabulariesAreErrors) {
   TokenizerFile eos;
   eos.eos = 256;
   EXPECT_THAT(message(eos), HasSubstr("'tokenizer.ggml.eos_token_id' is 256"));
+}
+
+TEST(Tokenizer, DamageNeverCrashes) {
+  TokenizerFile file;
+  file.merge("a", "b");
+  file.add("<a>", 3);
+  const std::string whole = file.bytes();
+  const TestFolder folder;
+  std::mt19937 random(2);
+  for (int round = 0; round < 300; ++round) {
+    std::string damaged = whole;
+    damaged[random() % damaged.size()] = static_cast<char>(random());
+    const auto checkpoint = Checkpoint::open(folder.write("damaged.gguf", damaged));
+    if (!checkpoint.ok()) continue;
+    const auto tokenizer = Tokenizer::from_checkpoint(*checkpoint);
+    if (!tokenizer.ok()) continue;
+    (void)tokenizer->decode(tokenizer->encode("ab <a> \xff", Special::kParse));
+  }
 }
 
 TEST(Tokenizer, AFolderHasNone) {
