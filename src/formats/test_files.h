@@ -17,6 +17,11 @@
 #include "formats/gguf.h"
 #include "formats/model_path.h"
 
+// The build says where the tests' data is; by default, from the repository's root.
+#ifndef RECKON_TEST_DATA
+#define RECKON_TEST_DATA "tests"
+#endif
+
 namespace reckon {
 
 inline std::string golden_path(std::string_view name) {
