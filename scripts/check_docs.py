@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
-FOLDERS = r"(?:src|scripts|docs|cmake|tests|tools|queues|prompts|\.ci)"
+FOLDERS = r"(?:src|bench|scripts|docs|cmake|tests|tools|queues|prompts|\.ci)"
 CODE_PATH = re.compile(rf"`({FOLDERS}/[\w./-]+)`")
 PACKAGE_ROW = re.compile(r"^\| `([a-z0-9+.-]+)` \|")
 
