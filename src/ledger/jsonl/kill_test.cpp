@@ -23,13 +23,14 @@ using test::at;
 using testing::IsEmpty;
 
 constexpr int kKills = 60;
-constexpr size_t kPaddingBytes = 60000;  // several pages, so that a kill can tear a line
+constexpr size_t kPaddingBytes = 20000;  // several pages, so that a kill can tear a line
 
-Event numbered(const std::string& writer, int child, int number) {
+Event numbered(const std::string& writer, int child, int number,
+               size_t padding_bytes = kPaddingBytes) {
   IdeaBody body;
   body.scope = test::expert_tile_scope();
   body.text = std::to_string(child) + "/" + std::to_string(number);
-  body.reproduce.queue_text = std::string(kPaddingBytes, static_cast<char>('a' + number % 26));
+  body.reproduce.queue_text = std::string(padding_bytes, static_cast<char>('a' + number % 26));
   return make_first_event(EventType::kIdea, encode(body), writer, at(number % 60)).value();
 }
 
@@ -98,6 +99,40 @@ TEST(Kill, EveryFinishedAppendIsThereExactlyOnce) {
   EXPECT_GT(report.events.size(), acknowledged_total);
   EXPECT_LE(report.events.size(), acknowledged_total + kKills + 1);
   EXPECT_EQ(fold(report.events).entries.size(), report.events.size());
+}
+
+// Kills as soon as the file is seen to grow, which on most systems tears the line; whether it did
+// or not, the next append must find a clean end.
+TEST(Kill, ALineTornByAKillNeverMixesWithTheNext) {
+  constexpr int kTears = 15;
+  constexpr size_t kLongLineBytes = 2 << 20;
+  const test::TemporaryFolder folder;
+  const auto store = open_jsonl_store(folder.path().string()).value();
+  const std::filesystem::path file = folder.path() / "ann-2026-09.jsonl";
+  size_t set_aside = 0;
+  for (int child = 0; child < kTears; ++child) {
+    const Event before = numbered("ann", 2 * child, 0, 10);
+    const AppendReport report = store->append({&before, 1}).value();
+    set_aside += report.warnings.size();
+    const auto size = std::filesystem::file_size(file);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      const Event event = numbered("ann", 2 * child + 1, 0, kLongLineBytes);
+      _exit(open_jsonl_store(folder.path().string()).value()->append({&event, 1}).ok() ? 0 : 1);
+    }
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (std::filesystem::file_size(file) == size && std::chrono::steady_clock::now() < give_up) {
+    }
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+  const Event last = numbered("ann", 2 * kTears, 0, 10);
+  set_aside += store->append({&last, 1}).value().warnings.size();
+  RecordProperty("torn_lines", static_cast<int>(set_aside));
+  const ReadReport report = store->read().value();
+  EXPECT_THAT(report.warnings, IsEmpty());
+  EXPECT_EQ(report.events.size() + set_aside, size_t{2 * kTears + 1});
+  EXPECT_EQ(store->verify().value().notes.size(), set_aside);
 }
 
 TEST(Kill, TwoProcessesAppendToOneFile) {
