@@ -32,14 +32,14 @@ using Json = nlohmann::json;
 template <typename T, typename S>
 concept Like = std::same_as<std::remove_const_t<T>, S>;
 
-// Specialised for each enum that is written by name: `static constexpr std::array table` of
+// Specialised for each enum that is written by name: `static constexpr std::array kTable` of
 // (value, name) pairs.
 template <typename Enum>
 struct Names;
 
 template <typename Enum>
 std::string_view name_of(Enum value) {
-  for (const auto& [known, name] : Names<Enum>::table) {
+  for (const auto& [known, name] : Names<Enum>::kTable) {
     if (known == value) return name;
   }
   RECKON_CHECK(false);
@@ -47,7 +47,7 @@ std::string_view name_of(Enum value) {
 
 template <typename Enum>
 std::optional<Enum> value_of(std::string_view name) {
-  for (const auto& [value, known] : Names<Enum>::table) {
+  for (const auto& [value, known] : Names<Enum>::kTable) {
     if (known == name) return value;
   }
   return std::nullopt;

@@ -41,9 +41,9 @@ std::vector<std::string> changed_sources(const Sources& then, const Sources& now
 
 // What the entry's result was built from; empty where it was not recorded.
 const Sources& sources_of(const Entry& entry) {
-  static const Sources kNone;
+  static const Sources none;
   if (entry.verdict && !entry.verdict->sources.empty()) return entry.verdict->sources;
-  return entry.rounds.empty() ? kNone : entry.rounds.back().sources;
+  return entry.rounds.empty() ? none : entry.rounds.back().sources;
 }
 
 Facts facts_at_measuring(const Entry& entry) {

@@ -13,7 +13,7 @@ namespace reckon::ledger {
 
 template <>
 struct codec::Names<EntryKind> {
-  static constexpr std::array<std::pair<EntryKind, std::string_view>, 2> table{{
+  static constexpr std::array<std::pair<EntryKind, std::string_view>, 2> kTable{{
       {EntryKind::kComparison, "ab"},
       {EntryKind::kFloor, "aa"},
   }};
@@ -21,7 +21,7 @@ struct codec::Names<EntryKind> {
 
 template <>
 struct codec::Names<Verdict> {
-  static constexpr std::array<std::pair<Verdict, std::string_view>, 7> table{{
+  static constexpr std::array<std::pair<Verdict, std::string_view>, 7> kTable{{
       {Verdict::kWon, "WON"},
       {Verdict::kLost, "LOST"},
       {Verdict::kNeutral, "NEUTRAL"},
@@ -34,7 +34,7 @@ struct codec::Names<Verdict> {
 
 template <>
 struct codec::Names<VoidReason> {
-  static constexpr std::array<std::pair<VoidReason, std::string_view>, 2> table{{
+  static constexpr std::array<std::pair<VoidReason, std::string_view>, 2> kTable{{
       {VoidReason::kEqualDispatch, "equal-dispatch"},
       {VoidReason::kDisturbed, "disturbed"},
   }};
