@@ -24,14 +24,18 @@ class ExperimentRun {
 
   Status run() {
     TRY_ASSIGN(prepared_, prepare(context_.queue.path, experiment_, context_.runner));
-    TRY_ASSIGN(journal_, Journal::open(context_.folder, journal_key(prepared_),
-                                       fmt::format("experiment '{}'", experiment_.id)));
+    const std::string key = journal_key(prepared_);
+    TRY_ASSIGN(journal_,
+               Journal::open(context_.folder, key, fmt::format("experiment '{}'", experiment_.id)));
     for (const std::string& warning : journal_->warnings()) note(warning);
-    recorder_.emplace(context_.store, *journal_, context_.options.writer);
-    TRY_ASSIGN(const std::string completed, recorder_->recover());
-    if (!completed.empty() && !experiment_.is_floor()) {
-      note("completed what an earlier run had begun to record");
-      return conclude(completed);
+    recorder_.emplace(
+        context_.store, *journal_, context_.options.writer, [this, key](const std::string& entry) {
+          return experiment_.is_floor() ? Status() : context_.record.concluded(key, entry);
+        });
+    TRY(recorder_->recover());
+    if (const std::optional<std::string> entry = context_.record.entry_of(key)) {
+      note("measured before this run was interrupted");
+      return conclude(*entry);
     }
     TRY(judge_now());
     switch (judgement_.next) {

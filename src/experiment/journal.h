@@ -75,18 +75,14 @@ class Journal {
   [[nodiscard]] Status clear();
 
  private:
-  Journal(std::string folder, std::string path)
-      : folder_(std::move(folder)), path_(std::move(path)) {}
+  explicit Journal(std::string path) : path_(std::move(path)) {}
   [[nodiscard]] Status load();
   [[nodiscard]] Status take_line(const std::string& line);
   void take_pair(JournalPair pair);
-  [[nodiscard]] Status append_line(const std::string& line);
   [[nodiscard]] Status rewrite();
 
-  std::string folder_;
   std::string path_;
   std::unique_ptr<FileLock> lock_;
-  UniqueFd file_;  // open while lines are appended
   std::vector<JournalPair> pairs_;
   std::vector<ledger::Event> committed_;
   std::vector<std::string> warnings_;

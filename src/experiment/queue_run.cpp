@@ -24,18 +24,19 @@ Outcome not_started(const Experiment& experiment, const std::string& why) {
 
 Result<QueueOutcome> run_queue(const Queue& queue, Runner& runner, ledger::Store& store,
                                const RunOptions& options, Progress& progress) {
-  RunContext context{queue, runner, store, options, progress, "", 0};
-  context.started = context.now();
-  TRY_ASSIGN(context.folder, journal_folder(store.location()));
-  const std::string lock_path =
-      (std::filesystem::path(context.folder) /
-       fmt::format("queue-{}.lock", Hasher().add_field(queue.name).base32(16)))
-          .string();
+  TRY_ASSIGN(const std::string folder, journal_folder(store.location()));
+  const std::string stem = (std::filesystem::path(folder) /
+                            fmt::format("queue-{}", Hasher().add_field(queue.name).base32(16)))
+                               .string();
   TRY_ASSIGN(const std::unique_ptr<FileLock> lock,
-             FileLock::acquire(lock_path,
+             FileLock::acquire(stem + ".lock",
                                fmt::format("queue '{}' is being run on this ledger", queue.name)));
+  TRY_ASSIGN(RunRecord record, RunRecord::open(stem + ".run"));
+  RunContext context{queue, runner, store, options, progress, record, folder, 0};
+  context.started = context.now();
   QueueOutcome result;
   result.queue = queue.name;
+  bool paused = false;
   for (size_t i = 0; i < queue.experiments.size(); ++i) {
     const Experiment& experiment = queue.experiments[i];
     progress.on_experiment(experiment, i, queue.experiments.size());
@@ -43,8 +44,10 @@ Result<QueueOutcome> run_queue(const Queue& queue, Runner& runner, ledger::Store
     Outcome outcome =
         why.empty() ? run_experiment(context, experiment) : not_started(experiment, why);
     progress.on_outcome(outcome);
+    paused = paused || outcome.kind == OutcomeKind::kPaused;
     result.experiments.push_back(std::move(outcome));
   }
+  if (!paused) TRY(record.finish());
   return result;
 }
 

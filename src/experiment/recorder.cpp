@@ -15,12 +15,10 @@ Result<ledger::Ledger> read_ledger(const ledger::Store& store, std::vector<std::
   return ledger;
 }
 
-Result<std::string> Recorder::recover() {
-  std::string entry;
+Status Recorder::recover() {
   if (!journal_.committed().empty()) {
-    entry = journal_.committed().front().entry;
-    TRY(append_missing(journal_.committed()));
-    TRY(journal_.clear());
+    const std::vector<ledger::Event> events = journal_.committed();
+    TRY(complete(events));
   }
   std::vector<std::string> ignored;  // the caller reads the ledger again and shows them
   TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(store_, ignored));
@@ -28,8 +26,7 @@ Result<std::string> Recorder::recover() {
   for (const ledger::Entry& other : ledger.entries) {
     for (const ledger::MeasuredBody& measured : other.rounds) known.insert(measured.round.id);
   }
-  TRY(journal_.drop_rounds(known));
-  return entry;
+  return journal_.drop_rounds(known);
 }
 
 Result<ledger::Event> Recorder::new_entry(const ledger::IdeaBody& body) const {
@@ -49,7 +46,12 @@ ledger::Event Recorder::verdict(const std::string& entry, const ledger::VerdictB
 
 Status Recorder::record(std::span<const ledger::Event> events) {
   TRY(journal_.commit(events));
+  return complete(events);
+}
+
+Status Recorder::complete(std::span<const ledger::Event> events) {
   TRY(append_missing(events));
+  TRY(recorded_(events.front().entry));
   return journal_.clear();
 }
 

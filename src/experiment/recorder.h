@@ -1,6 +1,7 @@
 // Appends an experiment's events to the ledger exactly once, whatever is killed when.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,12 +15,18 @@ namespace reckon::experiment {
 
 class Recorder {
  public:
-  Recorder(ledger::Store& store, Journal& journal, std::string writer)
-      : store_(store), journal_(journal), writer_(std::move(writer)) {}
+  // `recorded` is called with the entry's id when its events are in the ledger and their journal
+  // is not yet cleared: at least once, and again where a kill came in between.
+  using Recorded = std::function<Status(const std::string& entry)>;
+  Recorder(ledger::Store& store, Journal& journal, std::string writer, Recorded recorded)
+      : store_(store),
+        journal_(journal),
+        writer_(std::move(writer)),
+        recorded_(std::move(recorded)) {}
 
   // Completes what a killed run had begun to record, and forgets the pairs of rounds that the
-  // ledger has. Returns the entry that was completed, or "".
-  [[nodiscard]] Result<std::string> recover();
+  // ledger has.
+  [[nodiscard]] Status recover();
 
   // An entry's first event, to be recorded before or with its others.
   [[nodiscard]] Result<ledger::Event> new_entry(const ledger::IdeaBody& body) const;
@@ -35,11 +42,13 @@ class Recorder {
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
+  [[nodiscard]] Status complete(std::span<const ledger::Event> events);
   [[nodiscard]] Status append_missing(std::span<const ledger::Event> events);
 
   ledger::Store& store_;
   Journal& journal_;
   std::string writer_;
+  Recorded recorded_;
   std::vector<std::string> warnings_;
 };
 

@@ -76,16 +76,16 @@ class ResumeTest : public LedgerTest {
       EXPECT_TRUE(recorded.contains(id)) << id << " was on disk and is lost";
     }
     ASSERT_THAT(ledger.entries, SizeIs(3));
-    EXPECT_THAT(ledger.entries[0].rounds, SizeIs(5));
+    EXPECT_THAT(ledger.entries[0].rounds, SizeIs(25));
     EXPECT_THAT(ledger.entries[1].rounds, SizeIs(4));
     EXPECT_THAT(ledger.entries[2].rounds, IsEmpty());
-    EXPECT_TRUE(ledger.entries[1].verdict.has_value());
-    EXPECT_TRUE(ledger.entries[2].verdict.has_value());
+    EXPECT_EQ(ledger.entries[1].verdict->verdict, ledger::Verdict::kWon);
+    EXPECT_EQ(ledger.entries[2].verdict->verdict, ledger::Verdict::kVoid);
   }
 
-  // 5 A/A rounds, a comparison of 4 rounds, and one that is VOID by its plan.
+  // 5 A/A rounds on top of 20, a comparison of 4 rounds, and one that is VOID by its plan.
   void write_queue() {
-    write_text(queue_path_, queue_text(aa_experiment("floor", 5, "variant=v1,sleep=1") +
+    write_text(queue_path_, queue_text(aa_experiment("floor", 25) +
                                            ab_experiment("faster", "variant=v2,speed=1.05,sleep=1",
                                                          "    rounds: 4\n", "variant=v1,sleep=1") +
                                            ab_experiment("void", "variant=v1,speed=2"),
@@ -98,6 +98,7 @@ class ResumeTest : public LedgerTest {
 
 TEST_F(ResumeTest, FiftyKillsLoseNothingAndCountNothingTwice) {
   write_queue();
+  ASSERT_EQ(run_one(aa_experiment("floor", 20), kPairs).kind, OutcomeKind::kFloor);
   std::mt19937 random(20260914);
   int kills = 0;
   int ledgers = 0;
@@ -106,6 +107,8 @@ TEST_F(ResumeTest, FiftyKillsLoseNothingAndCountNothingTwice) {
     if (complete || ledgers == 0) {
       std::filesystem::remove(log_path_);
       ++ledgers;
+      std::filesystem::copy(folder_ / "ledger", folder_ / fmt::format("ledger{}", ledgers),
+                            std::filesystem::copy_options::recursive);
       complete = false;
     }
     const std::string ledger = folder_ / fmt::format("ledger{}", ledgers);
@@ -196,8 +199,8 @@ TEST_F(ResumeTest, PairsOfOtherSourcesDoNotMix) {
   EXPECT_EQ(first.record->rounds[0].round.extra["processes"], 2) << "it went on";
 }
 
-TEST_F(ResumeTest, CommitWithoutItsEndIsCompletedOnce) {
-  // The state after a kill between the ledger's append and the journal's removal.
+TEST_F(ResumeTest, PairsOfRecordedRoundsDoNotCountAgain) {
+  // Pairs whose rounds are in the ledger, without the line that says so.
   const std::string experiment = ab_experiment("faster", "variant=v2,speed=1.5");
   const std::string folder = folder_ / "ledger/journal";
   class KeepJournal : public Progress {
@@ -228,12 +231,71 @@ TEST_F(ResumeTest, CommitWithoutItsEndIsCompletedOnce) {
   ASSERT_THAT(second.record->rounds, SizeIs(4)) << "the old pairs did not count again";
 }
 
+// Fails before or after it has really appended, as a kill at that moment would.
+class FailingStore : public ledger::Store {
+ public:
+  enum class When { kBefore, kAfter };
+  FailingStore(ledger::Store& store, When when) : store_(store), when_(when) {}
+
+  Result<ledger::AppendReport> append(std::span<const ledger::Event> events) override {
+    if (when_ == When::kAfter) TRY(store_.append(events));
+    return failed("the disk is full");
+  }
+  Result<ledger::ReadReport> read() const override { return store_.read(); }
+  Result<ledger::VerifyReport> verify() const override { return store_.verify(); }
+  const std::string& location() const override { return store_.location(); }
+
+ private:
+  ledger::Store& store_;
+  When when_;
+};
+
+TEST_F(ResumeTest, HalfRecordedVerdictIsCompletedOnce) {
+  using When = FailingStore::When;
+  for (const When when : {When::kBefore, When::kAfter}) {
+    const std::string arm = when == When::kBefore ? "variant=v2" : "variant=v3";
+    const std::string text = queue_text(ab_experiment("faster", arm + ",speed=1.5"));
+    const Result<Queue> queue = parse_queue(text, "test.yaml");
+    ASSERT_TRUE(queue.ok());
+    FailingStore store(*store_, when);
+    const Result<QueueOutcome> first = run_queue(*queue, runner_, store, options_, progress_);
+    ASSERT_TRUE(first.ok());
+    EXPECT_EQ(first->experiments[0].kind, OutcomeKind::kFailed);
+    EXPECT_EQ(first->experiments[0].text, "the disk is full");
+    options_.worker_command = {"/nonexistent"};  // nothing is measured again
+    const QueueOutcome second = run(text);
+    options_.worker_command = {self_path(), kFakeWorker};
+    EXPECT_EQ(second.experiments[0].kind, OutcomeKind::kVerdict) << second.experiments[0].text;
+    ASSERT_TRUE(second.experiments[0].record.has_value());
+    EXPECT_THAT(second.experiments[0].record->rounds, SizeIs(2));
+  }
+  EXPECT_THAT(read().entries, SizeIs(2));
+}
+
+TEST_F(ResumeTest, InterruptedRunGoesOnBehindInconclusiveExperiments) {
+  const std::string experiments =
+      ab_experiment("first", "variant=v2") + ab_experiment("second", "variant=v3");
+  double clock = 0;
+  options_.now_seconds = [&clock] { return clock += 1; };
+  options_.budget_seconds = 40;
+  const QueueOutcome stopped = run(queue_text(experiments, 4));
+  ASSERT_EQ(stopped.experiments[0].verdict(), ledger::Verdict::kInconclusive);
+  ASSERT_EQ(stopped.experiments[1].kind, OutcomeKind::kPaused);
+  options_.budget_seconds.reset();
+  const QueueOutcome finished = run(queue_text(experiments, 4));
+  EXPECT_EQ(finished.experiments[0].verdict(), ledger::Verdict::kInconclusive);
+  EXPECT_THAT(finished.experiments[0].record->rounds, SizeIs(2)) << "not measured again";
+  EXPECT_EQ(finished.experiments[1].verdict(), ledger::Verdict::kInconclusive);
+  const QueueOutcome anew = run(queue_text(experiments, 4));
+  EXPECT_THAT(anew.experiments[0].record->rounds, SizeIs(4)) << "a new run adds rounds";
+}
+
 TEST_F(ResumeTest, SecondProcessOnTheSameQueueIsToldWhoRunsIt) {
   const std::string experiments = ab_experiment("slow", "variant=v2,sleep=20", "", "sleep=20");
   write_text(queue_path_, queue_text(experiments, 1000));
   const std::string ledger = folder_ / "ledger";
   const pid_t first = start_queue(ledger, folder_ / "errors1");
-  while (!std::filesystem::exists(log_path_)) {
+  while (read_text(log_path_).empty()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   const pid_t second = start_queue(ledger, folder_ / "errors2");

@@ -9,6 +9,7 @@
 #include "experiment/prepare.h"
 #include "experiment/round_process.h"
 #include "experiment/run.h"
+#include "experiment/run_record.h"
 #include "experiment/samples.h"
 #include "ledger/record.h"
 
@@ -21,6 +22,7 @@ struct RunContext {
   ledger::Store& store;
   const RunOptions& options;
   Progress& progress;
+  RunRecord& record;
   std::string folder;  // of the journals
   double started = 0;
 

@@ -10,9 +10,8 @@ namespace reckon::experiment {
 namespace {
 
 std::string rounds_text(size_t count) {
-  std::string text = "round 1";
-  for (size_t i = 2; i <= count && i <= 3; ++i) text += fmt::format(" / {}", i);
-  return count > 3 ? fmt::format("{} / … / {}", text, count) : text;
+  if (count > 2) return fmt::format("rounds 1 to {}", count);
+  return count == 2 ? "round 1 / round 2" : "round 1";
 }
 
 std::string numbers_text(const ledger::Numbers& numbers) {
