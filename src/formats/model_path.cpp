@@ -21,8 +21,8 @@ std::string absolute_from_environment(const char* name) {
 }  // namespace
 
 std::span<const std::string> shipped_models() {
-  static const std::vector<std::string> kNames = {"smollm2"};
-  return kNames;
+  static const std::vector<std::string> names = {"smollm2"};
+  return names;
 }
 
 std::string model_cache_folder() {
