@@ -70,7 +70,10 @@ struct Q8 {
     BlockQ8_0 block;
     std::memcpy(&block, row + b * static_cast<int64_t>(sizeof block), sizeof block);
     Unpacked out{{}, half_to_float(block.scale), 0};
-    for (int i = 0; i < 32; ++i) out.codes[i] = block.codes[i];
+    for (int i = 0; i < 32; ++i) {
+      const int code = block.codes[i];
+      out.codes[i] = static_cast<int16_t>(code);
+    }
     return out;
   }
 };
