@@ -34,7 +34,6 @@ THIRD_PARTY = [
     (r"yaml-cpp/", ["kernels/", "experiment/"]),
     (r"CLI/", ["cli/"]),
     (r"xxhash\.h", ["base/"]),
-    (r"pcre2\.h", ["formats/"]),
     (r"utf8proc\.h", ["formats/"]),
     (r"sqlite3", ["ledger/sqlite/"]),
     (r"libpq|postgres", ["ledger/postgres/"]),
