@@ -34,7 +34,7 @@ class ExperimentRun {
         });
     TRY(recorder_->recover());
     if (const std::optional<std::string> entry = context_.record.entry_of(key)) {
-      note("measured before this run was interrupted");
+      note("already concluded in this run of the queue");
       return conclude(*entry);
     }
     TRY(judge_now());

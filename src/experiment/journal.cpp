@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/text.h"
@@ -59,11 +58,9 @@ Status Journal::take_line(const std::string& line) {
 }
 
 void Journal::take_pair(JournalPair pair) {
-  const bool known =
-      !pair.warmup && std::any_of(pairs_.begin(), pairs_.end(), [&](const JournalPair& other) {
-        return !other.warmup && other.round.id == pair.round.id && other.index == pair.index;
-      });
-  if (!known) pairs_.push_back(std::move(pair));
+  if (pair.warmup || counted_.insert({pair.round.id, pair.index}).second) {
+    pairs_.push_back(std::move(pair));
+  }
 }
 
 Status Journal::append(const JournalPair& pair) {
@@ -97,6 +94,7 @@ Status Journal::rewrite() {
 
 Status Journal::clear() {
   pairs_.clear();
+  counted_.clear();
   committed_.clear();
   return remove_file(path_);
 }

@@ -18,6 +18,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -84,6 +85,7 @@ class Journal {
   std::string path_;
   std::unique_ptr<FileLock> lock_;
   std::vector<JournalPair> pairs_;
+  std::set<std::pair<std::string, int64_t>> counted_;  // of pairs_: round and index
   std::vector<ledger::Event> committed_;
   std::vector<std::string> warnings_;
 };

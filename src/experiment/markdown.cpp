@@ -67,8 +67,8 @@ std::string table_row(const Outcome& outcome) {
     const ledger::Numbers& numbers = *entry->verdict->numbers;
     if (numbers.effect) effect = signed_share_text(*numbers.effect);
     if (numbers.noise_band) band = "±" + share_text(numbers.noise_band->high);
-    base = fmt::format("{} {}", values_text(numbers.base_values), numbers.unit);
-    arm = fmt::format("{} {}", values_text(numbers.arm_values), numbers.unit);
+    base = values_text(numbers.base_values, numbers.unit);
+    arm = values_text(numbers.arm_values, numbers.unit);
   } else if (outcome.floor && outcome.floor->band) {
     band = "±" + share_text(std::expm1(outcome.floor->band->noise_band));
   }
@@ -79,9 +79,9 @@ std::string table_row(const Outcome& outcome) {
 
 std::string numbers_section(const ledger::Numbers& numbers) {
   std::string text =
-      fmt::format("- {} (round by round): base {} {}, arm {} {}\n", escaped(numbers.metric),
-                  values_text(numbers.base_values), escaped(numbers.unit),
-                  values_text(numbers.arm_values), escaped(numbers.unit));
+      fmt::format("- {} (round by round): base {}, arm {}\n", escaped(numbers.metric),
+                  escaped(values_text(numbers.base_values, numbers.unit)),
+                  escaped(values_text(numbers.arm_values, numbers.unit)));
   if (numbers.effect) {
     text += fmt::format("- Effect: {} ({} is better)", signed_share_text(*numbers.effect),
                         numbers.higher_is_better ? "higher" : "lower");

@@ -104,7 +104,8 @@ TEST(Words, ShareAndDurationAndValues) {
   EXPECT_EQ(duration_text(45.2), "45 s");
   EXPECT_EQ(duration_text(720), "12 min");
   EXPECT_EQ(duration_text(5400), "1.5 h");
-  EXPECT_EQ(values_text({949.44, 1951.6, 0.01234567}), "949.4 / 1952 / 0.01235");
+  EXPECT_EQ(values_text({949.44, 1951.6, 0.01234567}, "ms"), "949.4 / 1952 / 0.01235 ms");
+  EXPECT_EQ(arms_text({1048576}, {2048}, "B"), "1.0 MiB -> 2.0 KiB");
 }
 
 }  // namespace

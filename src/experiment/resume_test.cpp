@@ -184,6 +184,18 @@ TEST_F(ResumeTest, BudgetStopsAtAPairsEndAndALaterRunGoesOn) {
   EXPECT_GT(processes, 4) << "rounds went on in further processes";
 }
 
+TEST_F(ResumeTest, RequestStopsAtAPairsEnd) {
+  int asked = 0;
+  options_.stop_requested = [&asked] { return ++asked > 4; };
+  const Outcome stopped = run_one(ab_experiment("slow", "variant=v2,speed=1.5"), 8);
+  EXPECT_EQ(stopped.kind, OutcomeKind::kPaused);
+  EXPECT_THAT(stopped.text, HasSubstr("interrupted"));
+  options_.stop_requested = nullptr;
+  const Outcome finished = run_one(ab_experiment("slow", "variant=v2,speed=1.5"), 8);
+  EXPECT_EQ(finished.kind, OutcomeKind::kVerdict);
+  EXPECT_EQ(finished.record->rounds[0].round.extra["processes"], 2);
+}
+
 TEST_F(ResumeTest, PairsOfOtherSourcesDoNotMix) {
   const std::string experiment = ab_experiment("slow", "variant=v2,speed=1.5");
   double clock = 0;

@@ -175,15 +175,24 @@ TEST_F(RunTest, CrashIsBrokeAndKeepsThePairsBeforeIt) {
 }
 
 TEST_F(RunTest, CrashInTheSecondRoundKeepsTheFirst) {
-  // The first round's process makes three measurements of each arm: one to warm up, two that count.
-  const Outcome paused = [&] {
-    double clock = 0;
-    options_.now_seconds = [&clock] { return clock += 1; };
-    return run_one(ab_experiment("late", "variant=v2,fault=crash@5"), 4);
-  }();
-  options_.now_seconds = nullptr;
-  expect_verdict(paused, Verdict::kBroke);
-  EXPECT_EQ(paused.record->verdict->extra["unfinished_pairs"].size(), 4u);
+  // Worker processes inherit what is set when the first round is complete.
+  class Sabotage : public Progress {
+    void on_pair(const PairProgress& pair) override {
+      if (!pair.warmup && pair.pair == pair.pairs) ::setenv("RECKON_TEST_LATE", "1", 1);
+    }
+  } sabotage;
+  const Result<Queue> queue =
+      parse_queue(queue_text(ab_experiment("late", "variant=v2,fault=late@2")), "test.yaml");
+  ASSERT_TRUE(queue.ok());
+  const Result<QueueOutcome> result = run_queue(*queue, runner_, *store_, options_, sabotage);
+  ::unsetenv("RECKON_TEST_LATE");
+  ASSERT_TRUE(result.ok());
+  const Outcome& outcome = result->experiments.front();
+  expect_verdict(outcome, Verdict::kBroke);
+  EXPECT_THAT(outcome.record->rounds, SizeIs(1));
+  EXPECT_THAT(outcome.record->verdict->rounds, SizeIs(1));
+  EXPECT_EQ(outcome.record->verdict->extra["unfinished_pairs"].size(), 1u);
+  EXPECT_FALSE(outcome.record->verdict->numbers.has_value());
 }
 
 TEST_F(RunTest, ExitIsBroke) {
@@ -343,7 +352,8 @@ TEST_F(RunTest, DirtyTreeMakesTheEntryUnfinished) {
 
 TEST_F(RunTest, SeedFixesTheOrder) {
   const auto orders = [&](const std::string& id) {
-    const Outcome outcome = run_one(ab_experiment(id, "variant=v2"), 20);
+    // VOID in the end, which blocks, so that a forced run starts an entry of its own.
+    const Outcome outcome = run_one(ab_experiment(id, "variant=v1,possible=v2"), 20);
     std::vector<bool> order;
     for (const ledger::MeasuredBody& measured : outcome.record->rounds) {
       EXPECT_NE(measured.round.seed, 0u);
@@ -355,6 +365,10 @@ TEST_F(RunTest, SeedFixesTheOrder) {
   };
   const std::vector<bool> first = orders("a");
   EXPECT_EQ(std::count(first.begin(), first.end(), true), 20);
+  options_.force_reason = "the same again";
+  EXPECT_EQ(orders("b"), first);
+  options_.seed = 8;
+  EXPECT_NE(orders("c"), first);
 }
 
 }  // namespace

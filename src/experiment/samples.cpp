@@ -40,12 +40,15 @@ void Samples::add(const JournalPair& pair) {
     round = rounds.insert(next, CollectedRound{});
     round->identity = pair.round;
   }
-  std::vector<JournalPair>& list = pair.warmup ? round->warmups : round->pairs;
-  const auto place =
-      pair.warmup ? list.end() : std::find_if(list.begin(), list.end(), [&](const auto& other) {
-        return other.index > pair.index;
-      });
-  list.insert(place, pair);
+  if (pair.warmup) {
+    round->warmups.push_back(pair);
+  } else {
+    std::vector<JournalPair>& pairs = round->pairs;
+    const auto before = std::find_if(pairs.rbegin(), pairs.rend(), [&](const JournalPair& other) {
+      return other.index < pair.index;
+    });
+    pairs.insert(before.base(), pair);
+  }
   round->processes = std::max(round->processes, pair.process + 1);
   if (!pair.environment.empty()) round->environment = pair.environment;
   add_rows(base_rows, pair.base_rows);

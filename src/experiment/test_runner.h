@@ -10,7 +10,8 @@
 //   bytes=N         planned bytes (1000)
 //   sleep=MS        a measurement takes that long
 //   fault=KIND@N    the N-th measurement of this arm in a process (from 1) ends as crash, hang,
-//                   garbage, exit, error, usage, refuse, or zero (a metric of 0)
+//                   garbage, exit, error, usage, refuse, or zero (a metric of 0); late is a crash
+//                   where the environment has RECKON_TEST_LATE
 // The model is "tiny", followed by ";source=HASH" (kernel sources), ";units=N" (device) and
 // ";dirty".
 #pragma once
@@ -166,7 +167,8 @@ class FakeRunner : public Runner {
   static Status misbehave(const std::string& fault, int call) {
     const std::vector<std::string> parts = split(fault, '@');
     if (parts.size() != 2 || std::stoi(parts[1]) != call) return {};
-    if (parts[0] == "crash") {
+    const bool late = parts[0] == "late" && std::getenv("RECKON_TEST_LATE") != nullptr;
+    if (parts[0] == "crash" || late) {
       (void)!::write(2, "about to crash\n", 15);
       ::signal(SIGSEGV, SIG_DFL);
       ::raise(SIGSEGV);

@@ -84,8 +84,7 @@ std::string outcome_lines(const Outcome& outcome) {
   if (outcome.record && outcome.record->verdict && outcome.record->verdict->numbers) {
     const ledger::Numbers& numbers = *outcome.record->verdict->numbers;
     if (numbers.effect) effect = signed_share_text(*numbers.effect);
-    values = fmt::format("{} -> {} {}", values_text(numbers.base_values),
-                         values_text(numbers.arm_values), numbers.unit);
+    values = arms_text(numbers.base_values, numbers.arm_values, numbers.unit);
   } else if (outcome.floor && outcome.floor->band) {
     effect = "±" + share_text(std::expm1(outcome.floor->band->noise_band));
   }

@@ -18,9 +18,8 @@ std::string numbers_text(const ledger::Numbers& numbers) {
   std::string text;
   if (numbers.effect)
     text = fmt::format("{} {}", signed_share_text(*numbers.effect), numbers.metric);
-  text +=
-      fmt::format(" ({}: {} -> {} {})", rounds_text(numbers.base_values.size()),
-                  values_text(numbers.base_values), values_text(numbers.arm_values), numbers.unit);
+  text += fmt::format(" ({}: {})", rounds_text(numbers.base_values.size()),
+                      arms_text(numbers.base_values, numbers.arm_values, numbers.unit));
   if (numbers.noise_band) {
     text += fmt::format(", noise band ±{} from {} A/A rounds", share_text(numbers.noise_band->high),
                         numbers.noise_rounds.value_or(0));

@@ -4,9 +4,30 @@
 
 #include <cmath>
 
+#include "base/bytes.h"
 #include "base/text.h"
 
 namespace reckon::experiment {
+namespace {
+
+std::string figures(const std::vector<double>& values, const std::string& unit) {
+  std::vector<std::string> parts;
+  for (const double value : values) {
+    if (unit == "B" && value >= 0 && value < 1e18) {
+      parts.push_back(format_bytes_short(static_cast<uint64_t>(value)));
+    } else {
+      parts.push_back(std::fabs(value) >= 1000 ? fmt::format("{:.0f}", value)
+                                               : fmt::format("{:#.4g}", value));
+    }
+  }
+  return join(parts, " / ");
+}
+
+std::string suffix(const std::string& unit) {
+  return unit.empty() || unit == "B" ? "" : " " + unit;
+}
+
+}  // namespace
 
 std::string share_text(double share) {
   const double percent = std::fabs(share) * 100;
@@ -25,13 +46,13 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
-std::string values_text(const std::vector<double>& values) {
-  std::vector<std::string> parts;
-  for (const double value : values) {
-    parts.push_back(std::fabs(value) >= 1000 ? fmt::format("{:.0f}", value)
-                                             : fmt::format("{:#.4g}", value));
-  }
-  return join(parts, " / ");
+std::string values_text(const std::vector<double>& values, const std::string& unit) {
+  return figures(values, unit) + suffix(unit);
+}
+
+std::string arms_text(const std::vector<double>& base, const std::vector<double>& arm,
+                      const std::string& unit) {
+  return figures(base, unit) + " -> " + figures(arm, unit) + suffix(unit);
 }
 
 }  // namespace reckon::experiment

@@ -12,7 +12,11 @@ namespace reckon::experiment {
 [[nodiscard]] std::string signed_share_text(double share);
 // "0.8 s", "45 s", "12 min", "1.5 h".
 [[nodiscard]] std::string duration_text(double seconds);
-// Four significant figures: "949.4 / 951.9".
-[[nodiscard]] std::string values_text(const std::vector<double>& values);
+// Four significant figures and the unit, "949.4 / 951.9 tok/s"; bytes ("B") as sizes, "1.5 MiB /
+// …".
+[[nodiscard]] std::string values_text(const std::vector<double>& values, const std::string& unit);
+// The same of both arms: "949.4 / 951.9 -> 914.6 / 914.7 tok/s".
+[[nodiscard]] std::string arms_text(const std::vector<double>& base, const std::vector<double>& arm,
+                                    const std::string& unit);
 
 }  // namespace reckon::experiment
