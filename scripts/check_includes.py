@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 INSTRUCTION_SET = re.compile(r"_avx(2|512)\.(cpp|h)$")
 GENERATED = re.compile(r"(\.hash|_generated)\.h$")  # made by the build
-TEST = re.compile(r"(_test\.cpp|/test_\w+\.h)$")
+TEST = re.compile(r"(_test\.cpp|/test_\w+\.h|_testing\.h)$")
 
 JSON_USERS = [
     f"{module}/"
