@@ -13,11 +13,18 @@
 namespace reckon::kernels::cpu {
 namespace {
 
-// 8 halves, of which the low 16 bits of each lane are used.
-__m256 halves_to_float(__m256i lanes) {
-  const __m256i low = _mm256_and_si256(lanes, _mm256_set1_epi32(0xffff));
-  const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
-  return _mm256_cvtph_ps(_mm256_castsi256_si128(packed));
+// The scales of 8 rows are loaded one by one: a gather is no faster where it is fast, and far
+// slower on processors whose microcode keeps gathers from leaking data.
+uint64_t load_half_word(const char* p) {
+  uint16_t word;
+  __builtin_memcpy(&word, p, sizeof word);
+  return word;
+}
+
+int32_t load_word(const char* p) {
+  int32_t word;
+  __builtin_memcpy(&word, p, sizeof word);
+  return word;
 }
 
 float half_to_float(const void* p) {
@@ -31,6 +38,18 @@ struct Q8 {
   static constexpr bool kHasMinimum = false;
   static constexpr int64_t kBytes = sizeof(BlockQ8_0);
   static constexpr int64_t kCodesAt = 2;
+
+  // Scales (and minima) of the same block of 8 weight rows, in order.
+  static void load_heads(const char* rows, int64_t stride, __m256& scale, __m256& minimum) {
+    const auto four = [&](const char* p) {
+      return load_half_word(p) | load_half_word(p + stride) << 16 |
+             load_half_word(p + 2 * stride) << 32 | load_half_word(p + 3 * stride) << 48;
+    };
+    const auto low = static_cast<int64_t>(four(rows));
+    const auto high = static_cast<int64_t>(four(rows + 4 * stride));
+    scale = _mm256_cvtph_ps(_mm_set_epi64x(high, low));
+    minimum = _mm256_setzero_ps();
+  }
 
   // Part i is weight row i: 32 codes in 2 registers.
   static constexpr int kParts = 8;
@@ -72,6 +91,18 @@ struct Q4 {
   static constexpr bool kHasMinimum = true;
   static constexpr int64_t kBytes = sizeof(BlockQ4_1);
   static constexpr int64_t kCodesAt = 4;
+
+  // Rows are taken in the order that the conversion and the two shuffles put right again.
+  static void load_heads(const char* rows, int64_t stride, __m256& scale, __m256& minimum) {
+    const auto four = [&](const char* p) {
+      return _mm_setr_epi32(load_word(p), load_word(p + stride), load_word(p + 4 * stride),
+                            load_word(p + 5 * stride));
+    };
+    const __m256 low = _mm256_cvtph_ps(four(rows));
+    const __m256 high = _mm256_cvtph_ps(four(rows + 2 * stride));
+    scale = _mm256_shuffle_ps(low, high, 0x88);
+    minimum = _mm256_shuffle_ps(low, high, 0xdd);
+  }
 
   // Part i is weight row i in the low half of registers and row i + 4 in the high half: four runs.
   static constexpr int kParts = 4;

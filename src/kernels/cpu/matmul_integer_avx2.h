@@ -54,8 +54,6 @@ void block_dots(const char* rows, int64_t stride, const RowGroup* groups, int64_
 template <typename Format, int kRows>
 void direct_dots(const char* rows, int64_t stride, const RowGroup* groups, int64_t blocks,
                  __m256* out) {
-  const __m256i offsets = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-                                             _mm256_set1_epi32(static_cast<int>(stride)));
   __m256 totals[kRows];
   for (int r = 0; r < kRows; ++r) totals[r] = _mm256_setzero_ps();
   for (int64_t first = 0; first < blocks; first += kSegmentBlocks) {
@@ -68,11 +66,9 @@ void direct_dots(const char* rows, int64_t stride, const RowGroup* groups, int64
                kDirectWeightRows * Format::kBytes);
       __m256i dots[kRows];
       block_dots<Format, kRows>(block, stride, groups + b, blocks, dots);
-      // q8_0: the scale and two codes; q4_1: scale and minimum.
-      const __m256i heads = _mm256_i32gather_epi32(reinterpret_cast<const int*>(block), offsets, 1);
-      const __m256 scale = halves_to_float(heads);
-      const __m256 minimum =
-          Format::kHasMinimum ? halves_to_float(_mm256_srli_epi32(heads, 16)) : _mm256_setzero_ps();
+      __m256 scale;
+      __m256 minimum;
+      Format::load_heads(block, stride, scale, minimum);
       for (int r = 0; r < kRows; ++r) {
         const RowGroup& group = groups[r * blocks + b];
         sums[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[r]),

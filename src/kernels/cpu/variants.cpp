@@ -10,18 +10,12 @@
 namespace reckon::kernels {
 namespace {
 
-// Columns beyond this would overflow the 32-bit row offsets of vector gathers.
-constexpr int64_t kMostColumns = int64_t{1} << 26;
-
 std::string supports_matmul(const OpCall& call) {
   if (call.weight_type == DType::kI32) return "weights of type i32 have no arithmetic";
   const int64_t block = block_elements(call.weight_type);
   if (call.k % block != 0) {
     return "k = " + std::to_string(call.k) + " is not a multiple of the block of " +
            std::string(dtype_name(call.weight_type)) + " (" + std::to_string(block) + ")";
-  }
-  if (call.k > kMostColumns) {
-    return "k = " + std::to_string(call.k) + " is over " + std::to_string(kMostColumns);
   }
   return "";
 }
