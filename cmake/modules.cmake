@@ -11,7 +11,6 @@ function(reckon_add_module name deps)
     set(scope PUBLIC)
     target_compile_options(reckon_${name} PRIVATE ${RECKON_COMPILE_FLAGS})
     reckon_set_isa_flags("${sources}")
-    reckon_quiet_false_warnings()
     reckon_hash_variant_sources(reckon_${name} "${sources}")
   else()
     add_library(reckon_${name} INTERFACE)
@@ -35,14 +34,6 @@ function(reckon_set_isa_flags sources)
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -O3)
     endif()
   endforeach()
-endfunction()
-
-# g++ 12 calls members of an untaken std::variant alternative uninitialised at -O2 in this file.
-function(reckon_quiet_false_warnings)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/experiment/round_protocol.cpp
-      PROPERTY COMPILE_OPTIONS -Wno-maybe-uninitialized)
-  endif()
 endfunction()
 
 # A kernel variant's source hash (design: file, the project headers it includes, compiler, flags)
