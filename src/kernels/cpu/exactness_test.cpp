@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/cpu/test_support.h"
+#include "kernels/cpu/kernel_testing.h"
 
 namespace reckon::kernels {
 namespace {

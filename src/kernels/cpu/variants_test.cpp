@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "kernels/cpu/test_support.h"
+#include "kernels/cpu/kernel_testing.h"
 
 namespace reckon::kernels {
 namespace {
