@@ -79,9 +79,9 @@ void add_rounds(Page& page, const Entry& entry) {
     const auto counted = std::count_if(measured.round.pairs.begin(), measured.round.pairs.end(),
                                        [](const ledger::PairSample& pair) { return !pair.warmup; });
     page.line(number == 0 ? "rounds" : "",
-              fmt::format("{}: {} -> {} {} ({}), {} pairs, {}", number + 1,
-                          experiment::values_text({measured.round.base_value}),
-                          experiment::values_text({measured.round.arm_value}), unit,
+              fmt::format("{}: {} -> {} ({}), {} pairs, {}", number + 1,
+                          experiment::values_text({measured.round.base_value}, unit),
+                          experiment::values_text({measured.round.arm_value}, unit),
                           signed_share_text(std::expm1(measured.round.median_log)), counted,
                           measured.round.started));
     ++number;
