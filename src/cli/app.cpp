@@ -125,30 +125,28 @@ int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
   return kExitUsage;
 }
 
-int run_action(const Cli& cli) {
+Result<int> parse_and_run(Cli& cli, int argc, char** argv) {
   try {
-    const Result<ExitCode> result = cli.action();
-    if (result.ok()) return *result;
-    print_error(result.error().message);
-    return exit_code(result.error());
-  } catch (const std::bad_alloc&) {
-    print_error("out of memory");
-  } catch (const std::system_error& error) {
-    // A reader that has seen enough (`| head`) is no error.
-    if (error.code().value() != EPIPE) print_error(error.what());
-  } catch (const std::exception& error) {
-    print_error(fmt::format("internal error: {}", error.what()));
+    cli.app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return report_parse_error(cli.app, error);
+  }
+  TRY_ASSIGN(const ExitCode code, cli.action());
+  return static_cast<int>(code);
+}
+
+int report_output_error(int error) {
+  // A reader that has seen enough (`| head`) is no error worth a word.
+  if (error != EPIPE) {
+    print_error(fmt::format("cannot write to standard output: {}", std::strerror(error)));
   }
   return kExitFailed;
 }
 
-// Results that did not reach their file (a full disk) are a failure, whatever the action said.
-int flush_results(int code) {
-  errno = 0;
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  if (errno == EPIPE) return code;
-  print_error(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
-  return kExitFailed;
+// Results that do not reach their file (a full disk) are a failure, whatever else went well.
+int flushed(int code) {
+  errno = EIO;
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? code : report_output_error(errno);
 }
 
 }  // namespace
@@ -190,11 +188,19 @@ int run_cli(int argc, char** argv) {
   add_ledger_command(cli);
   add_round_worker_command(cli);
   try {
-    cli.app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return flush_results(report_parse_error(cli.app, error));
+    const Result<int> code = parse_and_run(cli, argc, argv);
+    if (code.ok()) return flushed(*code);
+    print_error(code.error().message);
+    return flushed(exit_code(code.error()));
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory");
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) != 0) return report_output_error(error.code().value());
+    print_error(error.what());
+  } catch (const std::exception& error) {
+    print_error(fmt::format("internal error: {}", error.what()));
   }
-  return flush_results(run_action(cli));
+  return kExitFailed;
 }
 
 }  // namespace reckon::cli

@@ -72,20 +72,20 @@ std::string verdict_sentence(const Entry& entry) {
 }
 
 void add_rounds(Page& page, const Entry& entry) {
+  // The unit stands with the verdict; rounds without one give their metric's name.
   const std::string unit = entry.verdict && entry.verdict->numbers ? entry.verdict->numbers->unit
                                                                    : entry.idea.scope.metric;
-  int number = 0;
+  std::vector<std::string> texts;
   for (const MeasuredBody& measured : entry.rounds) {
-    const auto counted = std::count_if(measured.round.pairs.begin(), measured.round.pairs.end(),
+    const ledger::Round& round = measured.round;
+    const auto counted = std::count_if(round.pairs.begin(), round.pairs.end(),
                                        [](const ledger::PairSample& pair) { return !pair.warmup; });
-    page.line(number == 0 ? "rounds" : "",
-              fmt::format("{}: {} -> {} ({}), {} pairs, {}", number + 1,
-                          experiment::values_text({measured.round.base_value}, unit),
-                          experiment::values_text({measured.round.arm_value}, unit),
-                          signed_share_text(std::expm1(measured.round.median_log)), counted,
-                          measured.round.started));
-    ++number;
+    texts.push_back(fmt::format("{}: {} ({}), {} pairs, {}", texts.size() + 1,
+                                experiment::arms_text({round.base_value}, {round.arm_value}, unit),
+                                signed_share_text(std::expm1(round.median_log)), counted,
+                                round.started));
   }
+  page.lines("rounds", texts);
 }
 
 void add_numbers(Page& page, const Numbers& numbers) {

@@ -26,19 +26,19 @@ std::string wrapped(std::string_view text, size_t indent) {
   const size_t start = std::min(text.find_first_not_of(' '), text.size());
   std::string result(text.substr(0, start));
   size_t column = start;
-  bool first = true;
+  bool fresh = true;  // no word on this line yet
   for (const std::string& word : split(text.substr(start), ' ')) {
     const size_t width = display_width(word);
-    if (!first && column + 1 + width > kPageColumns && column > indent) {
+    if (!fresh && column + 1 + width > kPageColumns) {
       result += '\n' + std::string(indent, ' ');
       column = indent;
-    } else if (!first) {
+    } else if (!fresh) {
       result += ' ';
       ++column;
     }
     result += word;
     column += width;
-    first = false;
+    fresh = false;
   }
   return result;
 }

@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 
 #include "base/bytes.h"
 #include "cli/command.h"
@@ -90,9 +92,10 @@ Result<int64_t> choose_context(const LoadedModel& model, int64_t prompt,
   return std::min(limit, (needed + kContextStep - 1) / kContextStep * kContextStep);
 }
 
-Flow print_piece(std::string_view text) {
+// Throws where the text does not get out, as fmt does.
+void print_piece(std::string_view text) {
   fmt::print("{}", text);
-  return std::fflush(stdout) == 0 ? Flow::kContinue : Flow::kStop;
+  if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
 }
 
 double milliseconds(int64_t ns) {
@@ -174,7 +177,8 @@ Result<ExitCode> run(const RunOptions& options) {
   std::string text;
   const auto sink = [&](std::string_view piece) {
     text += piece;
-    return options.json ? Flow::kContinue : print_piece(piece);
+    if (!options.json) print_piece(piece);
+    return Flow::kContinue;
   };
   TRY_ASSIGN(const Generation generation,
              engine::generate(*session, prompt, generate, tokenizer, sink));

@@ -1,0 +1,198 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "cli/queue_testing.h"
+
+namespace reckon::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::StartsWith;
+
+// A ledger with the four entries of the deterministic queue, made once.
+class LedgerCommand : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    made_ = new Sandbox();
+    made_->write("queue.yaml", deterministic_queue());
+    first_ = made_->run({"--ledger", "ledger", "queue", "run", "queue.yaml"});
+  }
+  static void TearDownTestSuite() {
+    delete made_;
+    made_ = nullptr;
+  }
+
+  void SetUp() override {
+    ASSERT_EQ(first_.code, 0) << first_.err;
+    std::filesystem::copy(made_->path("ledger"), sandbox_.path("ledger"),
+                          std::filesystem::copy_options::recursive);
+    std::filesystem::copy(made_->path("queue.yaml"), sandbox_.path("queue.yaml"));
+  }
+
+  // The ledger is found upward from the working folder.
+  Finished ledger(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "ledger");
+    return sandbox_.run(arguments);
+  }
+  std::string entry_with(const std::string& verdict) {
+    return ledger({"list", "--verdict", verdict, "--json"}).json()["entries"][0]["id"];
+  }
+  std::filesystem::path ledger_file() {
+    for (const auto& file : std::filesystem::directory_iterator(sandbox_.path("ledger"))) {
+      if (file.path().extension() == ".jsonl") return file.path();
+    }
+    return {};
+  }
+
+  static Sandbox* made_;
+  static Finished first_;
+  Sandbox sandbox_;
+};
+
+Sandbox* LedgerCommand::made_ = nullptr;
+Finished LedgerCommand::first_;
+
+TEST_F(LedgerCommand, ListsEntriesOldestFirst) {
+  const Finished text = ledger({"list"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  const std::vector<std::string> lines = lines_of(text.out);
+  ASSERT_EQ(lines.size(), 6u) << text.out;
+  EXPECT_THAT(lines[2], MatchesRegex("rk-[a-z2-7]{12}  [0-9-]{10}  aa  .*identical arms"));
+  EXPECT_THAT(lines[3], AllOf(HasSubstr("LOST"), HasSubstr("prefill.chunk 8 -> 32")));
+
+  const nlohmann::json json = ledger({"list", "--json"}).json();
+  ASSERT_EQ(json["entries"].size(), 4u);
+  for (const char* key :
+       {"id", "kind", "verdict", "effect", "metric", "switch", "base", "arm", "model", "device",
+        "idea", "rounds_measured", "imported", "status", "created", "updated", "writer"}) {
+    EXPECT_TRUE(json["entries"][1].contains(key)) << key;
+  }
+  EXPECT_EQ(json["entries"][1]["verdict"], "LOST");
+  EXPECT_LT(json["entries"][1]["effect"], 0);
+  EXPECT_EQ(json["entries"][0]["verdict"], nullptr);
+  EXPECT_EQ(json["entries"][0]["rounds_measured"], 20);
+}
+
+TEST_F(LedgerCommand, FiltersItsList) {
+  const auto count = [&](std::vector<std::string> filter) {
+    filter.insert(filter.begin(), {"list", "--json"});
+    return ledger(filter).json()["entries"].size();
+  };
+  EXPECT_EQ(count({"--switch", "prefill.chunk"}), 2u);
+  EXPECT_EQ(count({"--switch", "prefill.chunk", "--verdict", "lost"}), 1u);
+  EXPECT_EQ(count({"--verdict", "aa"}), 1u);
+  EXPECT_EQ(count({"--verdict", "WON"}), 0u);
+  EXPECT_EQ(count({"--model", "TINY-llama"}), 4u);
+  EXPECT_EQ(count({"--model", "qwen3"}), 0u);
+  EXPECT_EQ(count({"--device", "no such device"}), 0u);
+  EXPECT_THAT(ledger({"list", "--verdict", "WON"}).out, HasSubstr("no matching entries"));
+}
+
+TEST_F(LedgerCommand, ShowsAnEntryByAnyUniquePrefix) {
+  const std::string id = entry_with("LOST");
+  const Finished shown = ledger({"show", id.substr(3, 6)});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, StartsWith(id + "  prefill.chunk 8 -> 32\n"));
+  for (const char* part :
+       {"\nidea          Run the prompt",
+        "\nverdict       LOST: ", "\nrounds        1: ", "\neffect  ", "\nnoise band  ",
+        "\nclaim         +1.0%", "\ndispatch      differs", "\ntokens        identical",
+        "\nmemory        peak", "\ndevice  ", "\nmodel  ", "\nworkload  ", "\nreproduce  "}) {
+    EXPECT_THAT(shown.out, HasSubstr(part));
+  }
+  EXPECT_THAT(ledger({"show", entry_with("VOID")}).out, HasSubstr("dispatch      the same"));
+  EXPECT_THAT(ledger({"show", entry_with("OUT-OF-MEMORY")}).out,
+              AllOf(HasSubstr("memory        plan of base"), HasSubstr("weights")));
+  EXPECT_THAT(ledger({"show", entry_with("aa")}).out, HasSubstr("20 rounds feed the noise band"));
+}
+
+TEST_F(LedgerCommand, ShowsAnEntryAsJson) {
+  const nlohmann::json json = ledger({"show", entry_with("LOST"), "--json"}).json();
+  for (const char* key : {"id", "details", "record", "rounds", "notes", "unfinished", "figures",
+                          "status_reason", "superseded_by", "import_source", "verdict_time"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  EXPECT_EQ(json["rounds"].size(), 2u);
+  EXPECT_EQ(json["details"]["scope"]["switch"], "prefill.chunk");
+  EXPECT_EQ(json["record"]["verdict"], "LOST");
+}
+
+TEST_F(LedgerCommand, GivesTheQueueThatReproducesAnEntry) {
+  const Finished queue = ledger({"show", entry_with("LOST"), "--queue"});
+  EXPECT_EQ(queue.code, 0);
+  sandbox_.write("again.yaml", queue.out);
+  const Finished again = sandbox_.run({"queue", "run", "again.yaml", "--json"});
+  EXPECT_EQ(again.code, 3) << again.out << again.err;  // the same scope: known already
+}
+
+TEST_F(LedgerCommand, KnowsWhatWasMeasured) {
+  const Finished text = ledger({"consult", "queue.yaml"});
+  EXPECT_EQ(text.code, 3) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("larger-chunk: prefill.chunk 8 -> 32"),
+                              HasSubstr("  known  "), HasSubstr("LOST")));
+  const Finished json = ledger({"consult", "queue.yaml", "--json"});
+  EXPECT_EQ(json.code, 3);
+  EXPECT_EQ(json.json()["known"], true);
+  ASSERT_EQ(json.json()["answers"].size(), 3u);
+  for (const char* key :
+       {"experiment", "scope", "block", "join", "allowed", "stale", "offers", "near"}) {
+    EXPECT_TRUE(json.json()["answers"][0].contains(key)) << key;
+  }
+  EXPECT_EQ(json.json()["answers"][0]["block"]["verdict"], "LOST");
+}
+
+TEST_F(LedgerCommand, KnowsNothingInAnEmptyLedger) {
+  const Finished text = sandbox_.run({"--ledger", "other", "ledger", "consult", "queue.yaml"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("worth measuring"));
+  EXPECT_FALSE(std::filesystem::exists(sandbox_.path("other")));
+}
+
+TEST_F(LedgerCommand, ConsultsASwitchWithoutAQueue) {
+  const Finished near = ledger(
+      {"consult", "--switch", "prefill.chunk=8,32", "-m", tiny_model(), "--phase", "prefill"});
+  EXPECT_EQ(near.code, 0) << near.err;
+  EXPECT_THAT(near.out,
+              AllOf(HasSubstr("prefill.chunk 8 -> 32"), HasSubstr("  near  "), HasSubstr("LOST")));
+}
+
+TEST_F(LedgerCommand, VerifiesEveryLine) {
+  const Finished good = ledger({"verify"});
+  EXPECT_EQ(good.code, 0) << good.out;
+  EXPECT_THAT(good.out, StartsWith("ok: "));
+
+  std::string text = file_text(ledger_file());
+  const size_t second = text.find('\n') + 1;
+  text.replace(text.find("\"median_log\":", second), 13, "\"median_log\":1");
+  std::ofstream(ledger_file(), std::ios::binary | std::ios::trunc) << text;
+  const Finished bad = ledger({"verify"});
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.out, HasSubstr(ledger_file().filename().string() + ":2: "));
+  EXPECT_TRUE(bad.one_error_line()) << bad.err;
+  const Finished json = ledger({"verify", "--json"});
+  EXPECT_EQ(json.code, 1);
+  EXPECT_EQ(json.json()["ok"], false);
+  EXPECT_EQ(json.json()["errors"].size(), 1u);
+}
+
+TEST_F(LedgerCommand, WarnsOfATornLine) {
+  std::ofstream(ledger_file(), std::ios::binary | std::ios::app) << "{\"body\":{\"te";
+  const Finished finished = ledger({"list", "--json"});
+  EXPECT_EQ(finished.code, 0);
+  EXPECT_EQ(finished.json()["entries"].size(), 4u);
+  EXPECT_THAT(finished.err, StartsWith("reckon: warning: "));
+}
+
+TEST_F(LedgerCommand, UsesTheUsersLedgerWhereNoneIsNear) {
+  std::filesystem::remove_all(sandbox_.path("ledger"));
+  const Finished finished = ledger({"list"});
+  EXPECT_EQ(finished.code, 0);
+  EXPECT_THAT(finished.out, HasSubstr(".local/share/reckon/ledger"));
+}
+
+}  // namespace
+}  // namespace reckon::cli

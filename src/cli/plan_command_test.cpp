@@ -1,0 +1,133 @@
+// `reckon plan` and `reckon bench`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/command_testing.h"
+
+namespace reckon::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(Plan, AddsUpItsTerms) {
+  Sandbox sandbox;
+  const Finished finished = sandbox.run({"plan", "-m", tiny_model(), "--ctx", "128", "--json"});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const nlohmann::json plan = finished.json();
+  uint64_t total = 0;
+  for (const auto& term : plan["memory"]) total += term["bytes"].get<uint64_t>();
+  EXPECT_EQ(plan["total_bytes"], total);
+  EXPECT_EQ(plan["context"], 128);
+  EXPECT_EQ(plan["fits"], true);
+  for (const char* key : {"chunk", "budget_bytes", "budget_source"}) {
+    EXPECT_TRUE(plan.contains(key)) << key;
+  }
+  ASSERT_FALSE(plan["calls"].empty());
+  for (const char* key : {"phase", "op", "shape", "variant", "params", "source_hash", "calls",
+                          "numerics", "scratch_bytes", "layout", "rule", "reason"}) {
+    EXPECT_TRUE(plan["calls"][0].contains(key)) << key;
+  }
+}
+
+TEST(Plan, FitsTheTerminal) {
+  Sandbox sandbox;
+  const Finished finished = sandbox.run({"plan", "-m", tiny_model()});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  for (const std::string& line : lines_of(finished.out)) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_THAT(finished.out, HasSubstr("budget: "));
+  EXPECT_THAT(finished.out, HasSubstr("[1] "));
+}
+
+TEST(Plan, RefusesWhatDoesNotFit) {
+  Sandbox sandbox;
+  const Finished text = sandbox.run({"plan", "-m", tiny_model(), "--memory-limit", "100KiB"});
+  EXPECT_EQ(text.code, 3);
+  EXPECT_TRUE(text.one_error_line()) << text.err;
+  EXPECT_THAT(text.err, HasSubstr("largest terms"));
+  EXPECT_THAT(text.out, HasSubstr("total"));  // the plan is shown all the same
+
+  const Finished json =
+      sandbox.run({"plan", "-m", tiny_model(), "--memory-limit", "100KiB", "--json"});
+  EXPECT_EQ(json.code, 3);
+  EXPECT_EQ(json.json()["fits"], false);
+}
+
+TEST(Plan, ShowsWhatASwitchWouldChange) {
+  Sandbox sandbox;
+  const Finished finished = sandbox.run(
+      {"plan", "-m", tiny_model(), "--prompt", "256", "--diff", "kernel.matmul=exact_scalar"});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, StartsWith("with kernel.matmul=exact_scalar:\n"));
+  EXPECT_THAT(finished.out, HasSubstr("+ prefill  matmul"));
+  EXPECT_THAT(finished.out, HasSubstr("exact_scalar"));
+  EXPECT_THAT(finished.out, HasSubstr("memory: "));
+}
+
+TEST(Plan, SaysWhereASwitchChangesNothing) {
+  Sandbox sandbox;
+  const Finished finished = sandbox.run(
+      {"plan", "-m", tiny_model(), "--prompt", "16", "--diff", "prefill.tile_order=band8"});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("would be VOID"));
+
+  const Finished json = sandbox.run({"plan", "-m", tiny_model(), "--prompt", "16", "--json",
+                                     "--diff", "prefill.tile_order=band8"});
+  const nlohmann::json difference = json.json();
+  EXPECT_TRUE(difference["only_base"].empty());
+  EXPECT_TRUE(difference["only_arm"].empty());
+  EXPECT_TRUE(difference.contains("base") && difference.contains("arm"));
+}
+
+TEST(Plan, PlansForTheRowsOfAPrompt) {
+  Sandbox sandbox;
+  const nlohmann::json plan =
+      sandbox.run({"plan", "-m", tiny_model(), "--prompt", "40", "--chunk", "16", "--json"}).json();
+  std::vector<std::string> matmul_rows;
+  for (const auto& call : plan["calls"]) {
+    if (call["op"] == "embedding" && call["phase"] == "prefill") {
+      const std::string shape = call["shape"];
+      matmul_rows.push_back(shape.substr(0, shape.find('x')));
+    }
+  }
+  EXPECT_THAT(matmul_rows, testing::ElementsAre("16", "8"));
+}
+
+TEST(Bench, MeasuresBothPhases) {
+  Sandbox sandbox;
+  const std::vector<std::string> common = {"bench", "-m", tiny_model(), "-p", "8",
+                                           "-n",    "3",  "-r",         "2"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = common;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return sandbox.run(arguments);
+  };
+  const nlohmann::json json = with({"--json"}).json();
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[0]["test"], "pp8");
+  EXPECT_EQ(json[1]["test"], "tg3");
+  for (const char* key :
+       {"build_commit", "device", "backend", "model_filename", "model_family", "model_size",
+        "weight_format", "n_threads", "n_chunk", "switches", "n_tokens", "samples_ns", "samples_ts",
+        "avg_ts", "stddev_ts", "peak_bytes"}) {
+    EXPECT_TRUE(json[0].contains(key)) << key;
+  }
+  EXPECT_EQ(json[0]["samples_ns"].size(), 2u);
+
+  EXPECT_EQ(lines_of(with({}).out).size(), 4u);  // titles, rule, two tests
+  EXPECT_THAT(with({"-o", "csv"}).out, StartsWith("model,size,format,backend,threads,test,"));
+  const std::vector<std::string> lines = lines_of(with({"-o", "jsonl"}).out);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_TRUE(nlohmann::json::parse(lines[0], nullptr, false).is_object());
+}
+
+TEST(Bench, NeedsNoTokenizer) {
+  Sandbox sandbox;
+  const Finished finished =
+      sandbox.run({"bench", "-m", golden("oracle/llama-s0"), "-p", "4", "-n", "0", "-r", "1"});
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(lines_of(finished.out).size(), 3u);
+}
+
+}  // namespace
+}  // namespace reckon::cli

@@ -1,0 +1,184 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <thread>
+
+#include "cli/queue_testing.h"
+
+namespace reckon::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<std::string> kRun = {"--ledger", "ledger", "queue", "run", "queue.yaml"};
+
+std::vector<std::string> run_with(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = kRun;
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+size_t width(const std::string& line) {
+  return static_cast<size_t>(std::count_if(line.begin(), line.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
+
+nlohmann::json experiment(const nlohmann::json& outcome, const std::string& id) {
+  for (const auto& one : outcome["experiments"]) {
+    if (one["id"] == id) return one;
+  }
+  return {};
+}
+
+TEST(Queue, RunsToItsVerdictsThenRefusesThem) {
+  Sandbox sandbox;
+  sandbox.write("queue.yaml", deterministic_queue());
+  const Finished first = sandbox.run(run_with({"--json", "--markdown", "page.md"}));
+  ASSERT_EQ(first.code, 0) << first.out << first.err;
+  EXPECT_EQ(first.err, "");
+  const nlohmann::json outcome = first.json();
+  EXPECT_EQ(outcome["queue"], "deterministic");
+  EXPECT_EQ(outcome["exit_code"], 0);
+  EXPECT_EQ(experiment(outcome, "floor")["kind"], "floor");
+  EXPECT_EQ(experiment(outcome, "floor")["floor"]["rounds"], 20);
+  EXPECT_EQ(experiment(outcome, "larger-chunk")["verdict"], "LOST");
+  EXPECT_EQ(experiment(outcome, "larger-chunk")["rounds"].size(), 2u);
+  EXPECT_EQ(experiment(outcome, "no-effect")["verdict"], "VOID");
+  EXPECT_EQ(experiment(outcome, "too-large")["verdict"], "OUT-OF-MEMORY");
+  for (const auto& one : outcome["experiments"]) {
+    for (const char* key : {"id", "kind", "text", "notes", "seconds"}) {
+      EXPECT_TRUE(one.contains(key)) << key;
+    }
+  }
+  EXPECT_THAT(file_text(sandbox.path("page.md")),
+              AllOf(HasSubstr("# Queue deterministic"), HasSubstr("LOST"), HasSubstr("VOID")));
+
+  const Finished again = sandbox.run(run_with({"--json"}));
+  EXPECT_EQ(again.code, 3) << again.out << again.err;
+  EXPECT_EQ(experiment(again.json(), "floor")["kind"], "kept");
+  for (const char* id : {"larger-chunk", "no-effect", "too-large"}) {
+    const nlohmann::json refused = experiment(again.json(), id);
+    EXPECT_EQ(refused["kind"], "refused") << id;
+    EXPECT_THAT(refused["text"].get<std::string>(), HasSubstr("--force")) << id;
+  }
+  const Finished checked = sandbox.run({"--ledger", "ledger", "queue", "check", "queue.yaml"});
+  EXPECT_EQ(checked.code, 3) << checked.out;
+}
+
+TEST(Queue, ForcesARepeatAndRecordsWhy) {
+  Sandbox sandbox;
+  sandbox.write("queue.yaml", deterministic_queue());
+  ASSERT_EQ(sandbox.run(kRun).code, 0);
+  EXPECT_EQ(sandbox.run(run_with({"--force", " "})).code, 2);
+  const Finished forced = sandbox.run(run_with({"--force", "a new cable", "--json"}));
+  ASSERT_EQ(forced.code, 0) << forced.out << forced.err;
+  const std::string entry = experiment(forced.json(), "larger-chunk")["entry"];
+  const Finished shown = sandbox.run({"--ledger", "ledger", "ledger", "show", entry});
+  EXPECT_THAT(shown.out, HasSubstr("a new cable"));
+}
+
+TEST(Queue, FitsTheTerminalAndIsPlainText) {
+  Sandbox sandbox;
+  sandbox.write("queue.yaml", deterministic_queue());
+  const Finished checked = sandbox.run({"--ledger", "ledger", "queue", "check", "queue.yaml"});
+  EXPECT_EQ(checked.code, 0) << checked.err;
+  EXPECT_FALSE(std::filesystem::exists(sandbox.path("ledger")));  // a check writes nothing
+  const Finished finished = sandbox.run(kRun);
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(finished.err, "");  // progress is for terminals
+  for (const std::string& text : {checked.out, finished.out}) {
+    EXPECT_THAT(text, Not(HasSubstr("\033")));
+    for (const std::string& line : lines_of(text)) EXPECT_LE(width(line), 100u) << line;
+  }
+}
+
+TEST(Queue, PrintsACheckAsJson) {
+  Sandbox sandbox;
+  sandbox.write("queue.yaml", deterministic_queue());
+  const Finished checked =
+      sandbox.run({"--ledger", "ledger", "queue", "check", "queue.yaml", "--json"});
+  ASSERT_EQ(checked.code, 0) << checked.err;
+  const nlohmann::json check = checked.json();
+  EXPECT_EQ(check["queue"], "deterministic");
+  EXPECT_EQ(experiment(check, "floor")["kind"], "would-run");
+  EXPECT_EQ(experiment(check, "no-effect")["kind"], "would-be-void");
+  EXPECT_EQ(experiment(check, "too-large")["kind"], "would-not-fit");
+  for (const auto& one : check["experiments"]) {
+    for (const char* key : {"id", "kind", "text", "notes", "only_base", "only_arm", "base_bytes",
+                            "arm_bytes", "missing_noise_rounds"}) {
+      EXPECT_TRUE(one.contains(key)) << key;
+    }
+  }
+}
+
+TEST(Queue, BlamesTheQueueWithFileAndLine) {
+  Sandbox sandbox;
+  std::string queue = deterministic_queue();
+  queue.replace(queue.find("switch:"), 7, "swtich:");
+  sandbox.write("queue.yaml", queue);
+  const Finished finished = sandbox.run(kRun);
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_TRUE(finished.one_error_line()) << finished.err;
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("queue.yaml:"), HasSubstr("did you mean 'switch'")));
+}
+
+TEST(Queue, ExitsWith2WhereAnExperimentIsWrong) {
+  Sandbox sandbox;
+  std::string queue = deterministic_queue();
+  queue.replace(queue.find("tile_order"), 10, "tile_odder");
+  sandbox.write("queue.yaml", queue);
+  const Finished checked = sandbox.run({"--ledger", "ledger", "queue", "check", "queue.yaml"});
+  EXPECT_EQ(checked.code, 2);
+  EXPECT_THAT(checked.out, HasSubstr("'prefill.tile_order'?"));
+}
+
+TEST(Queue, PausesAtItsBudgetAndGoesOn) {
+  Sandbox sandbox;
+  sandbox.write("queue.yaml", deterministic_queue());
+  EXPECT_EQ(sandbox.run(run_with({"--budget", "soon"})).code, 2);
+  const Finished paused = sandbox.run(run_with({"--budget", "0.000001s", "--json"}));
+  EXPECT_EQ(paused.code, 0) << paused.err;
+  EXPECT_EQ(experiment(paused.json(), "floor")["kind"], "paused");
+  const Finished whole = sandbox.run(run_with({"--json"}));
+  EXPECT_EQ(experiment(whole.json(), "larger-chunk")["verdict"], "LOST");
+}
+
+// Counts of finished work in the ledger and the journal beside it.
+size_t bytes_written(const std::filesystem::path& folder) {
+  size_t bytes = 0;
+  std::error_code error;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder, error)) {
+    if (file.is_regular_file(error)) bytes += file.file_size(error);
+  }
+  return bytes;
+}
+
+TEST(Queue, StopsCleanlyAtASignal) {
+  Sandbox sandbox;
+  std::string queue = deterministic_queue();
+  queue.replace(queue.find("rounds: 20"), 10, "rounds: 1000");
+  sandbox.write("queue.yaml", queue);
+  const pid_t child = sandbox.start(run_with({"--json"}));
+  while (bytes_written(sandbox.path("ledger")) < 20000) {
+    ASSERT_EQ(waitpid(child, nullptr, WNOHANG), 0) << "it ended by itself";
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  kill(child, SIGTERM);
+  const Finished stopped = sandbox.finish(child);
+  EXPECT_EQ(stopped.code, 128 + SIGTERM) << stopped.err;
+  EXPECT_EQ(stopped.err, "");
+  const nlohmann::json outcome = stopped.json();
+  EXPECT_EQ(experiment(outcome, "floor")["kind"], "paused");
+  EXPECT_THAT(experiment(outcome, "floor")["text"].get<std::string>(), HasSubstr("interrupted"));
+  EXPECT_EQ(experiment(outcome, "too-large")["kind"], "paused");
+  EXPECT_EQ(sandbox.run({"--ledger", "ledger", "ledger", "verify"}).code, 0);
+}
+
+}  // namespace
+}  // namespace reckon::cli

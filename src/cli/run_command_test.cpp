@@ -1,0 +1,171 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/command_testing.h"
+
+namespace reckon::cli {
+namespace {
+
+using testing::HasSubstr;
+
+// A recorded prompt and its greedy continuation (beside the model).
+nlohmann::json recorded_prompt(size_t index) {
+  return nlohmann::json::parse(
+      file_text(golden("gguf/tiny-llama-mixed.oracle.json")))["prompts"][index];
+}
+
+std::vector<std::string> run_recorded(size_t index, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {
+      "run", "-m", tiny_model(), "--raw", "-p", recorded_prompt(index)["text"], "-n", "16"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST(Run, GivesTheRecordedContinuation) {
+  Sandbox sandbox;
+  const nlohmann::json prompt = recorded_prompt(0);
+  const Finished finished = sandbox.run(run_recorded(0, {"--set", "numerics=reference", "--json"}));
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const nlohmann::json json = finished.json();
+  EXPECT_EQ(json["tokens"], prompt["greedy"]);
+  EXPECT_EQ(json["prompt_tokens"], prompt["length"]);
+  EXPECT_EQ(json["stop"], "token limit");
+  EXPECT_EQ(json["switches"], nlohmann::json({{"numerics", "reference"}}));
+}
+
+TEST(Run, PrintsOneJsonDocumentWithStableKeys) {
+  Sandbox sandbox;
+  const Finished finished = sandbox.run(run_recorded(0, {"--json"}));
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(finished.err, "");
+  const nlohmann::json json = finished.json();
+  for (const char* key :
+       {"text", "tokens", "stop", "prompt_tokens", "prefill_ms", "prefill_tok_per_s", "decode_ms",
+        "decode_tok_per_s", "peak_bytes", "context", "chunk", "threads", "temperature", "seed",
+        "switches", "fingerprint"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  EXPECT_GT(json["peak_bytes"], 0);
+  EXPECT_EQ(json["context"], 128);  // 77 + 16, rounded up
+}
+
+TEST(Run, StreamsTheSameTextAndEndsItsLine) {
+  Sandbox sandbox;
+  const Finished text = sandbox.run(run_recorded(0, {}));
+  const Finished json = sandbox.run(run_recorded(0, {"--json"}));
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_EQ(text.out, json.json()["text"].get<std::string>() + "\n");
+  EXPECT_EQ(lines_of(text.err).size(), 1u);
+  EXPECT_THAT(text.err, HasSubstr("77 prompt tokens at "));
+  EXPECT_THAT(text.err, HasSubstr("16 generated at "));
+  EXPECT_THAT(text.err, HasSubstr("stop: token limit"));
+  EXPECT_THAT(text.err, HasSubstr("peak memory "));
+  EXPECT_EQ(sandbox.run(run_recorded(0, {"--quiet"})).err, "");
+}
+
+TEST(Run, GivesTheSameTokensForEveryChunk) {
+  Sandbox sandbox;
+  const nlohmann::json whole = sandbox.run(run_recorded(0, {"--json"})).json();
+  for (const char* chunk : {"1", "7", "64"}) {
+    const nlohmann::json cut =
+        sandbox
+            .run(run_recorded(0, {"--json", "--chunk", chunk, "--set", "prefill.numerics=exact"}))
+            .json();
+    EXPECT_EQ(cut["tokens"], whole["tokens"]) << chunk;
+    EXPECT_EQ(cut["chunk"], std::stoi(chunk));
+  }
+}
+
+TEST(Run, UsesTheChatTemplateUnlessRaw) {
+  Sandbox sandbox;
+  const auto prompt_tokens = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"run", "-m", tiny_model(), "-n", "0", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished finished = sandbox.run(arguments);
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return finished.json()["prompt_tokens"].get<int>();
+  };
+  const int raw = prompt_tokens({"-p", "Hello", "--raw"});
+  const int chat = prompt_tokens({"-p", "Hello"});
+  const int system = prompt_tokens({"-p", "Hello", "--system", "Be brief and then stop. Or not."});
+  EXPECT_LT(raw, chat);
+  EXPECT_NE(chat, system);
+}
+
+TEST(Run, RefusesASystemMessageWithoutATemplate) {
+  Sandbox sandbox;
+  const std::string plain = golden("gguf/tiny-llama-v2.gguf");
+  const Finished system = sandbox.run({"run", "-m", plain, "-p", "a", "--system", "b"});
+  EXPECT_EQ(system.code, 2);
+  EXPECT_TRUE(system.one_error_line());
+  EXPECT_EQ(sandbox.run({"run", "-m", plain, "-p", "a", "-n", "2"}).code, 0);
+}
+
+TEST(Run, ReadsThePromptFromAFileOrStdin) {
+  Sandbox sandbox;
+  sandbox.write("prompt.txt", "Once upon a time");
+  const std::vector<std::string> common = {"run", "-m", tiny_model(), "-n", "4", "--raw", "--json"};
+  const auto tokens = [&](std::vector<std::string> more, std::string_view input) {
+    more.insert(more.begin(), common.begin(), common.end());
+    return sandbox.run(more, input).json()["tokens"];
+  };
+  const nlohmann::json direct = tokens({"-p", "Once upon a time"}, "");
+  ASSERT_TRUE(direct.is_array());
+  EXPECT_EQ(tokens({"-f", "prompt.txt"}, ""), direct);
+  EXPECT_EQ(tokens({"-f", "-"}, "Once upon a time"), direct);
+  const Finished absent = sandbox.run({"run", "-m", tiny_model(), "-f", "absent.txt"});
+  EXPECT_EQ(absent.code, 1);
+  EXPECT_TRUE(absent.one_error_line());
+}
+
+TEST(Run, SamplesTheSameTokensForTheSameSeed) {
+  Sandbox sandbox;
+  const auto tokens = [&](const char* seed) {
+    return sandbox.run(run_recorded(1, {"--temperature", "1.5", "--seed", seed, "--json"}))
+        .json()["tokens"];
+  };
+  EXPECT_EQ(tokens("7"), tokens("7"));
+  EXPECT_NE(tokens("7"), tokens("8"));
+}
+
+TEST(Run, StopsWhereTheContextIsFull) {
+  Sandbox sandbox;
+  const Finished finished = sandbox.run(run_recorded(0, {"--ctx", "80", "--json"}));
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(finished.json()["stop"], "context full");
+  EXPECT_EQ(finished.json()["tokens"].size(), 4u);  // 3 in the cache, and one after the last
+}
+
+TEST(Run, WritesItsTrace) {
+  Sandbox sandbox;
+  const Finished finished = sandbox.run(run_recorded(0, {"--trace", "trace.json", "--json"}));
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const auto trace = nlohmann::json::parse(file_text(sandbox.path("trace.json")));
+  EXPECT_EQ(trace["fingerprint"], finished.json()["fingerprint"]);
+  ASSERT_FALSE(trace["rows"].empty());
+  for (const char* key : {"phase", "op", "shape", "variant", "params", "source_hash", "calls"}) {
+    EXPECT_TRUE(trace["rows"][0].contains(key)) << key;
+  }
+  const Finished nowhere = sandbox.run(run_recorded(0, {"--trace", "no/folder/trace.json"}));
+  EXPECT_EQ(nowhere.code, 1);
+}
+
+TEST(Run, RefusesWhatDoesNotFitTheMemory) {
+  Sandbox sandbox;
+  const Finished finished = sandbox.run(run_recorded(0, {"--memory-limit", "64KiB"}));
+  EXPECT_EQ(finished.code, 3);
+  EXPECT_EQ(finished.out, "");
+  EXPECT_TRUE(finished.one_error_line()) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("the memory limit 64KiB"));
+}
+
+TEST(Run, NeedsATokenizer) {
+  Sandbox sandbox;
+  const Finished finished = sandbox.run({"run", "-m", golden("oracle/llama-s0"), "-p", "a"});
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_TRUE(finished.one_error_line());
+  EXPECT_THAT(finished.err, HasSubstr("tokenizer"));
+}
+
+}  // namespace
+}  // namespace reckon::cli
