@@ -50,6 +50,11 @@ Result<std::string> read_text(const std::string& path) {
   return text;
 }
 
+Status check_writable(const std::string& path) {
+  if (!File(std::fopen(path.c_str(), "ab"))) return file_error(path);
+  return {};
+}
+
 Status write_text(const std::string& path, std::string_view text) {
   File file(std::fopen(path.c_str(), "wb"));
   if (!file) return file_error(path);

@@ -17,6 +17,9 @@ void print_json(const nlohmann::json& json);
 
 // The whole of a file, or of standard input for "-". Fails, naming the path.
 [[nodiscard]] Result<std::string> read_text(const std::string& path);
+// Before long work whose result goes there: fails where the file cannot be written; creates it,
+// and leaves what is in it alone.
+[[nodiscard]] Status check_writable(const std::string& path);
 // Creates or replaces the file. Fails, naming the path.
 [[nodiscard]] Status write_text(const std::string& path, std::string_view text);
 

@@ -56,6 +56,7 @@ Result<ExitCode> run(const Cli& cli, const QueueOptions& options) {
   TRY_ASSIGN(const experiment::Queue queue, experiment::load_queue(options.file));
   TRY_ASSIGN(const auto runner, adapters::open_runner("reckon"));
   TRY_ASSIGN(const auto store, open_ledger(cli));
+  if (!options.markdown.empty()) TRY(check_writable(options.markdown));
   const StopSignals signals;
   QueueProgress progress;
   TRY_ASSIGN(const experiment::QueueOutcome outcome,

@@ -117,6 +117,15 @@ TEST(Queue, PrintsACheckAsJson) {
   }
 }
 
+TEST(Queue, NoticesAPageItCannotWriteBeforeItMeasures) {
+  Sandbox sandbox;
+  sandbox.write("queue.yaml", deterministic_queue());
+  const Finished finished = sandbox.run(run_with({"--markdown", "no/folder/page.md"}));
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_TRUE(finished.one_error_line()) << finished.err;
+  EXPECT_FALSE(std::filesystem::exists(sandbox.path("ledger")));
+}
+
 TEST(Queue, BlamesTheQueueWithFileAndLine) {
   Sandbox sandbox;
   std::string queue = deterministic_queue();

@@ -170,6 +170,7 @@ Result<ExitCode> run(const RunOptions& options) {
   TRY_ASSIGN(const engine::SessionOptions session_opts, session_options(options.engine, context));
   TRY_ASSIGN(const auto session, Session::create(*model, session_opts));
 
+  if (!options.trace.empty()) TRY(check_writable(options.trace));
   engine::GenerateOptions generate;
   generate.max_tokens = options.max_tokens;
   generate.sampler = {options.temperature, options.seed};

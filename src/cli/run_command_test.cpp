@@ -148,6 +148,7 @@ TEST(Run, WritesItsTrace) {
   }
   const Finished nowhere = sandbox.run(run_recorded(0, {"--trace", "no/folder/trace.json"}));
   EXPECT_EQ(nowhere.code, 1);
+  EXPECT_EQ(nowhere.out, "");  // it says so before it generates
 }
 
 TEST(Run, RefusesWhatDoesNotFitTheMemory) {
