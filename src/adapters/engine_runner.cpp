@@ -110,7 +110,8 @@ Result<engine::Budget> arm_budget(const Arm& arm) {
 
 }  // namespace
 
-EngineRunner::EngineRunner() : device_(kernels::detect_cpu()) {}
+EngineRunner::EngineRunner(std::span<const kernels::Variant> variants)
+    : variants_(variants), device_(kernels::detect_cpu()) {}
 
 Result<const engine::LoadedModel*> EngineRunner::open(const std::string& model) {
   if (!open_model_ || open_name_ != model) {
@@ -138,7 +139,7 @@ Result<EngineRunner::Bound> EngineRunner::bind(const Workload& workload, const A
 
 Result<Subject> EngineRunner::describe(const Workload& workload, const Arm& base) {
   TRY_ASSIGN(const Bound bound, bind(workload, base));
-  const kernels::Planner planner(bound.switches, device_, kernels::all_variants());
+  const kernels::Planner planner(bound.switches, device_, variants_);
   const Checkpoint& checkpoint = bound.model->checkpoint();
   Subject subject;
   subject.device = {{"vendor", device_.vendor},
@@ -160,7 +161,7 @@ Result<Subject> EngineRunner::describe(const Workload& workload, const Arm& base
 
 Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& arm) {
   TRY_ASSIGN(const Bound bound, bind(workload, arm));
-  kernels::Planner planner(bound.switches, device_, kernels::all_variants());
+  kernels::Planner planner(bound.switches, device_, variants_);
   const int64_t chunk = bound.switches.integer("prefill.chunk");
   engine::PassKinds passes;
   passes.prefill_rows = engine::chunk_rows(static_cast<int64_t>(bound.prompt.size()), chunk);
@@ -193,6 +194,7 @@ Result<Measurement> EngineRunner::measure(const Workload& workload, const Arm& a
   engine::SessionOptions options;
   options.switches = bound.switches;
   options.shape = bound.shape;
+  options.variants = variants_;
   if (arm.memory_limit_bytes) options.memory_limit = std::to_string(*arm.memory_limit_bytes);
   TRY_ASSIGN(const std::unique_ptr<engine::Session> session,
              engine::Session::create(*bound.model, options));

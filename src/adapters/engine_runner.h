@@ -8,18 +8,20 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "engine/loaded_model.h"
 #include "engine/memory_plan.h"
 #include "experiment/runner.h"
 #include "kernels/device.h"
 #include "kernels/switches.h"
+#include "kernels/variants.h"
 
 namespace reckon::adapters {
 
 class EngineRunner final : public experiment::Runner {
  public:
-  EngineRunner();
+  explicit EngineRunner(std::span<const kernels::Variant> variants = kernels::all_variants());
 
   Result<experiment::Subject> describe(const experiment::Workload& workload,
                                        const experiment::Arm& base) override;
@@ -44,6 +46,7 @@ class EngineRunner final : public experiment::Runner {
   [[nodiscard]] Result<Bound> bind(const experiment::Workload& workload,
                                    const experiment::Arm& arm);
 
+  std::span<const kernels::Variant> variants_;  // what every plan may choose from
   kernels::Device device_;
   std::string open_name_;
   std::unique_ptr<engine::LoadedModel> open_model_;

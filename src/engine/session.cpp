@@ -32,7 +32,7 @@ std::span<const float> row_of(const Activation& logits, int64_t row) {
 Session::Session(const LoadedModel& model, const SessionOptions& options)
     : model_(model),
       planner_(std::make_unique<kernels::Planner>(options.switches, kernels::detect_cpu(),
-                                                  kernels::all_variants())) {}
+                                                  options.variants)) {}
 
 Result<std::unique_ptr<Session>> Session::create(const LoadedModel& model,
                                                  const SessionOptions& options) {

@@ -27,6 +27,8 @@ struct SessionOptions {
   kernels::SwitchSet switches;
   SessionShape shape;
   std::optional<std::string> memory_limit;  // as typed: "8GiB", "75%"
+  // What the plan may choose from.
+  std::span<const kernels::Variant> variants = kernels::all_variants();
 };
 
 class Session {
