@@ -208,7 +208,7 @@ class ExperimentRun {
     size_t pairs = 0;
     for (const CollectedRound& round : samples.rounds) pairs += round.pairs.size();
     return finish(OutcomeKind::kPaused,
-                  fmt::format("stopped, {}; {} finished pairs wait in the journal, and the same "
+                  fmt::format("stopped: {}; {} finished pairs wait in the journal, and the same "
                               "command goes on",
                               why, pairs));
   }

@@ -14,7 +14,6 @@ namespace reckon::experiment {
 namespace {
 
 constexpr size_t kNearShown = 3;
-constexpr size_t kReasonsShown = 3;
 
 bool over_limit(const Prediction& plan, const Arm& arm) {
   return !plan.fits || (arm.memory_limit_bytes && plan.planned_bytes > *arm.memory_limit_bytes);
@@ -68,12 +67,13 @@ Judgement stop(Judgement judgement, Judgement::Next next, std::string text) {
 
 Judgement judge_floor(const Prepared& prepared, const ledger::Ledger& ledger, Judgement judgement) {
   const int asked = prepared.experiment.rounds;
+  judgement.joins = floor_entry(ledger, prepared.scope);
   if (judgement.noise.rounds >= asked) {
-    return stop(std::move(judgement), Judgement::Next::kKeep,
-                fmt::format("kept {} A/A rounds: nothing to measure", judgement.noise.rounds));
+    std::string text =
+        fmt::format("kept {} A/A rounds: nothing to measure", judgement.noise.rounds);
+    return stop(std::move(judgement), Judgement::Next::kKeep, std::move(text));
   }
   judgement.rounds = asked - judgement.noise.rounds;
-  judgement.joins = floor_entry(ledger, prepared.scope);
   return judgement;
 }
 
@@ -106,9 +106,10 @@ std::string too_small_text(const Prepared& prepared, const Judgement& judgement)
 
 std::string void_text(const Prepared& prepared) {
   const Reach& reach = prepared.experiment.reach;
-  const std::string reasons = reasons_at(prepared.arm_plan, reach, kReasonsShown);
+  const std::string reason =
+      reason_at(prepared.arm_plan, reach, prepared.experiment.switch_pair.key);
   return fmt::format("the plans of both arms are equal at {}{}", reach_text(reach),
-                     reasons.empty() ? "" : ": " + reasons);
+                     reason.empty() ? "" : ": " + reason);
 }
 
 }  // namespace

@@ -151,15 +151,22 @@ std::map<std::string, std::string> sources_in_reach(const Prediction& base, cons
   return sources;
 }
 
-std::string reasons_at(const Prediction& prediction, const Reach& reach, size_t limit) {
+std::string reason_at(const Prediction& prediction, const Reach& reach, const std::string& key) {
   std::vector<std::string> reasons;
   for (const PredictedRow& predicted : prediction.rows) {
     if (!in_reach(predicted.row, reach) || predicted.reason.empty()) continue;
-    if (std::find(reasons.begin(), reasons.end(), predicted.reason) != reasons.end()) continue;
-    if (reasons.size() == limit) break;
-    reasons.push_back(predicted.reason);
+    if (std::find(reasons.begin(), reasons.end(), predicted.reason) == reasons.end()) {
+      reasons.push_back(predicted.reason);
+    }
   }
-  return join(reasons, "; ");
+  if (reasons.empty()) return "";
+  const auto first = std::find_if(reasons.begin(), reasons.end(), [&](const std::string& reason) {
+    return reason.find(key) != std::string::npos;
+  });
+  const std::string& shown = first == reasons.end() ? reasons.front() : *first;
+  const size_t others = reasons.size() - 1;
+  if (others == 0) return shown;
+  return fmt::format("{} (and {} other {})", shown, others, others == 1 ? "reason" : "reasons");
 }
 
 }  // namespace reckon::experiment

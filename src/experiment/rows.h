@@ -50,8 +50,9 @@ namespace reckon::experiment {
                                                                   const Prediction& arm,
                                                                   const Reach& reach);
 
-// Why the plan chose what it chose at the reach: its distinct reasons, at most `limit` of them.
-[[nodiscard]] std::string reasons_at(const Prediction& prediction, const Reach& reach,
-                                     size_t limit);
+// Why the plan chose what it chose at the reach: its distinct reasons, those that name `key` first,
+// the first of them in full and the others counted. "" where it gives none.
+[[nodiscard]] std::string reason_at(const Prediction& prediction, const Reach& reach,
+                                    const std::string& key);
 
 }  // namespace reckon::experiment

@@ -26,9 +26,12 @@ Prediction plan(const std::vector<DispatchRow>& certain,
 TEST(Rows, Texts) {
   EXPECT_EQ(row_text(kDecodeFast), "decode matmul 1x8x8 fast bands=8 @h2");
   EXPECT_EQ(reach_text({"matmul", ""}), "matmul/*");
-  EXPECT_EQ(reasons_at(plan({kDecode, kPrefill, kNorm}), {"", "decode"}, 9),
-            "because matmul; because rms_norm");
-  EXPECT_EQ(reasons_at(plan({kDecode, kNorm}), {"", "decode"}, 1), "because matmul");
+  const Prediction prediction = plan({kDecode, kPrefill, kNorm});
+  EXPECT_EQ(reason_at(prediction, {"", "decode"}, "rms_norm"),
+            "because rms_norm (and 1 other reason)");
+  EXPECT_EQ(reason_at(prediction, {"", "decode"}, "none"), "because matmul (and 1 other reason)");
+  EXPECT_EQ(reason_at(prediction, {"matmul", ""}, "none"), "because matmul");
+  EXPECT_EQ(reason_at(prediction, {"rope", ""}, "none"), "");
 }
 
 TEST(Rows, FingerprintIgnoresOrderAndRepeats) {
