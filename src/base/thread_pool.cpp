@@ -41,9 +41,14 @@ struct ThreadPool::State {
   int threads = 1;
   std::vector<std::thread> workers;
 
-  // One loop: its generation number is published last; workers count themselves out at the end.
+  // One loop. `open` is stored after the fields that describe the loop; a worker counts itself in
+  // before it looks at `open`, and the caller closes the loop before it waits for nobody inside
+  // (both sequentially consistent). So the caller waits for workers that took a task, never for one
+  // that the system has not scheduled: on a busy machine the caller just does more of the work.
   std::atomic<uint64_t> generation{0};
-  std::atomic<int> running{0};
+  std::atomic<bool> open{false};
+  std::atomic<int> inside{0};
+  std::atomic<int64_t> next{0};
   std::atomic<bool> stop{false};
   Task task = nullptr;
   void* context = nullptr;
@@ -52,10 +57,12 @@ struct ThreadPool::State {
   std::mutex mutex;
   std::condition_variable wake;
 
-  void run_share(int thread) {
-    const int64_t begin = tasks * thread / threads;
-    const int64_t end = tasks * (thread + 1) / threads;
-    for (int64_t i = begin; i < end; ++i) task(context, i, thread);
+  void run_tasks(int thread) {
+    while (true) {
+      const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= tasks) return;
+      task(context, i, thread);
+    }
   }
 
   void wait_for_work(uint64_t seen) {
@@ -73,8 +80,9 @@ struct ThreadPool::State {
       wait_for_work(seen);
       if (stop) return;
       seen = generation.load(std::memory_order_acquire);
-      run_share(thread);
-      running.fetch_sub(1, std::memory_order_release);
+      inside.fetch_add(1);
+      if (open.load()) run_tasks(thread);
+      inside.fetch_sub(1);
     }
   }
 };
@@ -110,14 +118,16 @@ void ThreadPool::parallel_for(int64_t tasks, Task fn, void* context) {
   s.task = fn;
   s.context = context;
   s.tasks = tasks;
-  s.running.store(s.threads - 1, std::memory_order_relaxed);
+  s.next.store(0, std::memory_order_relaxed);
+  s.open.store(true);
   {
     const std::lock_guard lock(s.mutex);
     s.generation.fetch_add(1, std::memory_order_release);
   }
   s.wake.notify_all();
-  s.run_share(0);
-  for (int spin = 0; s.running.load(std::memory_order_acquire) != 0; ++spin) {
+  s.run_tasks(0);
+  s.open.store(false);
+  for (int spin = 0; s.inside.load() != 0; ++spin) {
     if (spin < kSpins) {
       cpu_relax();
     } else {

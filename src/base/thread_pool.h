@@ -1,9 +1,10 @@
 // A fixed team of threads for data-parallel loops whose results must not depend on its size.
 //
-// parallel_for(tasks, fn) calls fn(task) once for each task in [0, tasks); which thread runs which
-// task is fixed (thread t takes a contiguous range), but callers must not depend on it: a task
-// writes only its own outputs, so any thread count gives the same bytes. The caller's thread works
-// too. One parallel_for at a time per pool; fn must not call the same pool again.
+// parallel_for(tasks, fn) calls fn(task) once for each task in [0, tasks), in ascending order of
+// their start; threads take the next task as they come free, so which thread runs which is not
+// fixed and callers must not depend on it: a task writes only its own outputs, so that any thread
+// count gives the same bytes. The caller's thread works too. One parallel_for at a time per pool;
+// fn must not call the same pool again.
 #pragma once
 
 #include <cstdint>
