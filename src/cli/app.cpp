@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "formats/utf8.h"
 
 namespace reckon::cli {
 namespace {
@@ -55,16 +57,42 @@ std::string version_text() {
                      build.dirty ? ", modified" : "", build.compiler);
 }
 
-// Errors are exactly one line, whatever a file is called or a library says.
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return text;
+// Errors are exactly one line of text, whatever a file is called or a library says: line ends
+// become spaces; other control characters and bytes that are not UTF-8 are shown as \x1b.
+std::string one_line(std::string_view text) {
+  std::string line;
+  while (!text.empty()) {
+    const Utf8Char next = decode_utf8(text);
+    const std::string_view bytes = text.substr(0, next.length);
+    text.remove_prefix(next.length);
+    if (bytes == "\n" || bytes == "\r" || bytes == "\t") {
+      line += ' ';
+    } else if (next.status == Utf8Status::kValid && next.code_point >= 0x20 &&
+               (next.code_point < 0x7f || next.code_point > 0x9f)) {
+      line += bytes;
+    } else {
+      for (const char c : bytes) line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return line;
 }
 
 void print_error(const std::string& message) {
   std::fflush(stdout);
-  fmt::print(stderr, "{} {}\n", styled("reckon:", Style::kBad, stderr), one_line(message));
+  const std::string line =
+      fmt::format("{} {}\n", styled("reckon:", Style::kBad, stderr), one_line(message));
+  // Not fmt::print, which throws where there is nothing to write to.
+  std::fputs(line.c_str(), stderr);
+}
+
+// A standard stream that was closed by whoever started us must not become the next file that is
+// opened: standard error then goes nowhere, and writing results to standard output still fails.
+void fill_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+    const int opened = open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+    if (opened != fd && opened != -1) close(opened);
+  }
 }
 
 // The subcommand that was typed: "reckon ledger list".
@@ -164,6 +192,7 @@ ExitCode exit_code(const Error& error) {
 }
 
 int run_cli(int argc, char** argv) {
+  fill_standard_streams();
   Cli cli;
   cli.self = self_path(argc > 0 ? argv[0] : "reckon");
   cli.typed = typed_line(argc, argv);

@@ -65,6 +65,9 @@ pid_t Sandbox::start(const std::vector<std::string>& arguments, std::string_view
   } else {
     dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
   }
+  if (target == Stdout::kNoStreams) {
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(fd);
+  }
   if (chdir(folder_.c_str()) != 0) _exit(127);
   setenv("HOME", folder_.c_str(), 1);
   for (const char* name : {"XDG_DATA_HOME", "XDG_CACHE_HOME"}) unsetenv(name);
@@ -232,6 +235,27 @@ TEST(Command, NamesABrokenModelAndExitsWith1) {
 TEST(Command, ReplacesLineEndsInWhatAUserNamed) {
   Sandbox sandbox;
   const Finished finished = sandbox.run({"run", "-m", "two\nlines.gguf", "-p", "a"});
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_TRUE(finished.one_error_line()) << finished.err;
+}
+
+TEST(Command, ShowsControlCharactersInsteadOfSendingThem) {
+  Sandbox sandbox;
+  const Finished finished = sandbox.run({"run", "-m", "red\x1b[31m\xff.gguf", "-p", "a"});
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_TRUE(finished.one_error_line()) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("red\\x1b[31m\\xff.gguf"));
+}
+
+TEST(Command, KeepsItsExitCodesWithoutStandardStreams) {
+  Sandbox sandbox;
+  EXPECT_EQ(sandbox.run_to(Stdout::kNoStreams, {"plan", "-m", "nope"}).code, 2);
+  EXPECT_EQ(sandbox.run_to(Stdout::kNoStreams, {"plan", "-m", tiny_model()}).code, 1);
+}
+
+TEST(Command, ReadsNoEndlessPrompt) {
+  Sandbox sandbox;
+  const Finished finished = sandbox.run({"run", "-m", tiny_model(), "-f", "/dev/zero"});
   EXPECT_EQ(finished.code, 2);
   EXPECT_TRUE(finished.one_error_line()) << finished.err;
 }

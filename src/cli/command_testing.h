@@ -22,7 +22,7 @@ struct Finished {
   [[nodiscard]] nlohmann::json json() const;  // stdout as JSON; discarded where it is none
 };
 
-enum class Stdout { kFile, kClosedPipe, kFullDisk };
+enum class Stdout { kFile, kClosedPipe, kFullDisk, kNoStreams };  // kNoStreams: 0, 1, 2 closed
 
 // A folder of one test: working folder, home, and the place of the ledger "ledger".
 class Sandbox {

@@ -9,6 +9,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
+
 namespace reckon::cli {
 namespace {
 
@@ -45,6 +47,10 @@ Result<std::string> read_text(const std::string& path) {
   errno = 0;
   while ((count = std::fread(buffer.data(), 1, buffer.size(), file)) > 0) {
     text.append(buffer.data(), count);
+    if (text.size() > kMaximumTextBytes) {
+      return usage_error(
+          fmt::format("{}: more than {} of text", path, format_bytes_short(kMaximumTextBytes)));
+    }
   }
   if (std::ferror(file) != 0) return file_error(path);
   return text;

@@ -1,6 +1,7 @@
 // How results leave: JSON on stdout, text files.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -15,7 +16,10 @@ void print_json(const nlohmann::json& json);
 // The same text.
 [[nodiscard]] std::string json_text(const nlohmann::json& json);
 
-// The whole of a file, or of standard input for "-". Fails, naming the path.
+inline constexpr uint64_t kMaximumTextBytes = 16U << 20;
+
+// The whole of a file, or of standard input for "-". Fails, naming the path, also where there are
+// more than kMaximumTextBytes (an endless device, say).
 [[nodiscard]] Result<std::string> read_text(const std::string& path);
 // Before long work whose result goes there: fails where the file cannot be written; creates it,
 // and leaves what is in it alone.

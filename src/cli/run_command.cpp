@@ -37,7 +37,7 @@ struct RunOptions {
   int64_t max_tokens = 128;
   double temperature = 0;
   uint64_t seed = 0;
-  std::string trace;
+  std::optional<std::string> trace;
   bool json = false;
   bool quiet = false;
 };
@@ -170,7 +170,7 @@ Result<ExitCode> run(const RunOptions& options) {
   TRY_ASSIGN(const engine::SessionOptions session_opts, session_options(options.engine, context));
   TRY_ASSIGN(const auto session, Session::create(*model, session_opts));
 
-  if (!options.trace.empty()) TRY(check_writable(options.trace));
+  if (options.trace) TRY(check_writable(*options.trace));
   engine::GenerateOptions generate;
   generate.max_tokens = options.max_tokens;
   generate.sampler = {options.temperature, options.seed};
@@ -188,7 +188,7 @@ Result<ExitCode> run(const RunOptions& options) {
   } else if (!text.empty() && text.back() != '\n') {
     fmt::print("\n");
   }
-  if (!options.trace.empty()) TRY(write_text(options.trace, json_text(trace_json(*session))));
+  if (options.trace) TRY(write_text(*options.trace, json_text(trace_json(*session))));
   if (!options.quiet && !options.json) {
     std::fflush(stdout);
     fmt::print(stderr, "{}", statistics(generation, *session));
