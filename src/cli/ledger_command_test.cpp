@@ -180,7 +180,7 @@ TEST_F(LedgerCommand, VerifiesEveryLine) {
 }
 
 TEST_F(LedgerCommand, WarnsOfATornLine) {
-  std::ofstream(ledger_file(), std::ios::binary | std::ios::app) << "{\"body\":{\"te";
+  std::ofstream(ledger_file(), std::ios::binary | std::ios::app) << "{\"body\":{\"text";
   const Finished finished = ledger({"list", "--json"});
   EXPECT_EQ(finished.code, 0);
   EXPECT_EQ(finished.json()["entries"].size(), 4u);
