@@ -103,7 +103,9 @@ void add_numbers(Page& page, const Numbers& numbers) {
                         signed_share_text(numbers.noise_band->high));
   }
   if (numbers.noise_rounds) {
-    noise += fmt::format("{}from {} A/A rounds", noise.empty() ? "" : ", ", *numbers.noise_rounds);
+    noise += fmt::format(
+        "{}from {}", noise.empty() ? "" : ", ",
+        experiment::noise_source_text(*numbers.noise_rounds, numbers.base_values.size()));
   }
   if (numbers.smallest_effect) {
     noise += fmt::format(", sees {} and more", signed_share_text(*numbers.smallest_effect));

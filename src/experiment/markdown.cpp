@@ -92,8 +92,9 @@ std::string numbers_section(const ledger::Numbers& numbers) {
     text += "\n";
   }
   if (numbers.noise_band) {
-    text += fmt::format("- Noise band: {}, from {} A/A rounds", interval_text(*numbers.noise_band),
-                        numbers.noise_rounds.value_or(0));
+    text += fmt::format(
+        "- Noise band: {}, from {}", interval_text(*numbers.noise_band),
+        noise_source_text(numbers.noise_rounds.value_or(0), numbers.base_values.size()));
     if (numbers.smallest_effect) {
       text += fmt::format("; smallest effect that this design sees +{}",
                           share_text(*numbers.smallest_effect));

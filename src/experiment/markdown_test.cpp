@@ -100,6 +100,9 @@ TEST(Words, ShareAndDurationAndValues) {
   EXPECT_EQ(share_text(0), "0.0%");
   EXPECT_EQ(signed_share_text(-0.039), "-3.9%");
   EXPECT_EQ(signed_share_text(0.5), "+50.0%");
+  EXPECT_EQ(noise_source_text(20, 2), "20 A/A rounds");
+  EXPECT_EQ(noise_source_text(20, 4),
+            "20 A/A rounds or the scatter of its own rounds, whichever is larger");
   EXPECT_EQ(duration_text(0.84), "0.8 s");
   EXPECT_EQ(duration_text(45.2), "45 s");
   EXPECT_EQ(duration_text(720), "12 min");

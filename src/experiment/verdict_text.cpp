@@ -21,8 +21,9 @@ std::string numbers_text(const ledger::Numbers& numbers) {
   text += fmt::format(" ({}: {})", rounds_text(numbers.base_values.size()),
                       arms_text(numbers.base_values, numbers.arm_values, numbers.unit));
   if (numbers.noise_band) {
-    text += fmt::format(", noise band ±{} from {} A/A rounds", share_text(numbers.noise_band->high),
-                        numbers.noise_rounds.value_or(0));
+    text += fmt::format(
+        ", noise band ±{} from {}", share_text(numbers.noise_band->high),
+        noise_source_text(numbers.noise_rounds.value_or(0), numbers.base_values.size()));
   }
   return text;
 }

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "measure/verdict.h"
 
 namespace reckon::experiment {
 namespace {
@@ -53,6 +54,13 @@ std::string values_text(const std::vector<double>& values, const std::string& un
 std::string arms_text(const std::vector<double>& base, const std::vector<double>& arm,
                       const std::string& unit) {
   return figures(base, unit) + " -> " + figures(arm, unit) + suffix(unit);
+}
+
+std::string noise_source_text(int64_t noise_rounds, size_t rounds) {
+  return fmt::format("{} A/A rounds{}", noise_rounds,
+                     rounds < measure::kRoundsWithScatter
+                         ? ""
+                         : " or the scatter of its own rounds, whichever is larger");
 }
 
 }  // namespace reckon::experiment

@@ -1,6 +1,8 @@
 // Numbers as people read them. Pure and thread-safe.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,5 +20,8 @@ namespace reckon::experiment {
 // The same of both arms: "949.4 / 951.9 -> 914.6 / 914.7 tok/s".
 [[nodiscard]] std::string arms_text(const std::vector<double>& base, const std::vector<double>& arm,
                                     const std::string& unit);
+
+// What a noise band rests on: "20 A/A rounds", and the rounds' own scatter where there are enough.
+[[nodiscard]] std::string noise_source_text(int64_t noise_rounds, size_t rounds);
 
 }  // namespace reckon::experiment

@@ -14,7 +14,6 @@ namespace {
 constexpr double kCallLevel = 0.9975;      // two-sided 99.5 %
 constexpr double kIntervalLevel = 0.95;    // two-sided 90 %
 constexpr double kPowerQuantile = 0.86;    // of 80 % power (design 05-experiments)
-constexpr size_t kRoundsWithScatter = 4;   // from here the rounds' own scatter may speak
 constexpr double kMostRounds = 1'000'000;  // a design beyond this is not a design
 
 Band band_of(double standard_error, const Noise& noise) {

@@ -9,6 +9,7 @@
 // VOID, BROKE and OUT-OF-MEMORY are not statistics: the caller decides them first.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 
@@ -16,6 +17,9 @@
 #include "measure/noise.h"
 
 namespace reckon::measure {
+
+// From so many rounds on their own scatter may widen the band.
+inline constexpr size_t kRoundsWithScatter = 4;
 
 enum class Call { kWon, kLost, kNeutral, kInconclusive };
 
