@@ -5,20 +5,11 @@
 #include "kernels/cpu/matmul_exact.h"
 #include "kernels/cpu/matmul_layout.h"
 #include "kernels/cpu/rope_exact.h"
+#include "kernels/reference/variants.h"
 #include "tensor/dtype.h"
 
 namespace reckon::kernels {
 namespace {
-
-std::string supports_matmul(const OpCall& call) {
-  if (call.weight_type == DType::kI32) return "weights of type i32 have no arithmetic";
-  const int64_t block = block_elements(call.weight_type);
-  if (call.k % block != 0) {
-    return "k = " + std::to_string(call.k) + " is not a multiple of the block of " +
-           std::string(dtype_name(call.weight_type)) + " (" + std::to_string(block) + ")";
-  }
-  return "";
-}
 
 uint64_t scalar_matmul_bytes(const OpCall& call, const KernelParams& /*params*/, int /*threads*/) {
   return cpu::scalar_matmul_scratch(call.weight_type, call.rows, call.k).total;
@@ -63,7 +54,7 @@ Variant exact_row(Op op, const char* name, Isa isa, KernelFn function, const cha
 Variant matmul_row(const char* name, Isa isa, MatmulFn function, const char* source_hash) {
   Variant variant = exact_row(Op::kMatmul, name, isa, function, source_hash);
   variant.layout = WeightLayout::kRows;
-  variant.supports = supports_matmul;
+  variant.supports = supports_weight_rows;
   return variant;
 }
 

@@ -6,16 +6,6 @@
 namespace reckon::kernels {
 namespace {
 
-std::string supports_weight_rows(const OpCall& call) {
-  if (call.weight_type == DType::kI32) return "weights of type i32 have no arithmetic";
-  const int64_t block = block_elements(call.weight_type);
-  if (call.k % block != 0) {
-    return "k = " + std::to_string(call.k) + " is not a multiple of the block of " +
-           std::string(dtype_name(call.weight_type)) + " (" + std::to_string(block) + ")";
-  }
-  return "";
-}
-
 std::string supports_attention(const OpCall& call) {
   if (call.groups < 1 || call.n % call.groups != 0) {
     return std::to_string(call.n) + " query heads do not divide into " +
@@ -65,6 +55,16 @@ std::vector<Variant> make_table() {
 std::span<const Variant> reference_variants() {
   static const std::vector<Variant> table = make_table();
   return table;
+}
+
+std::string supports_weight_rows(const OpCall& call) {
+  if (call.weight_type == DType::kI32) return "weights of type i32 have no arithmetic";
+  const int64_t block = block_elements(call.weight_type);
+  if (call.k % block != 0) {
+    return "k = " + std::to_string(call.k) + " is not a multiple of the block of " +
+           std::string(dtype_name(call.weight_type)) + " (" + std::to_string(block) + ")";
+  }
+  return "";
 }
 
 }  // namespace reckon::kernels

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "kernels/variants.h"
 
 namespace reckon::kernels {
 
 [[nodiscard]] std::span<const Variant> reference_variants();
+
+// Why a kernel that reads the file's own rows cannot run the call (Variant::supports): an element
+// type without arithmetic, or a k that is not whole blocks.
+[[nodiscard]] std::string supports_weight_rows(const OpCall& call);
 
 }  // namespace reckon::kernels
