@@ -1,5 +1,6 @@
 #include "tensor/dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -23,6 +24,8 @@ constexpr std::array<TypeInfo, kDTypeCount> kTypes{{
     {"i32", 1, 4},
     {"q8_0", 32, sizeof(BlockQ8_0)},
     {"q4_1", 32, sizeof(BlockQ4_1)},
+    {"p4", 64, sizeof(BlockP4)},
+    {"p8", 64, sizeof(BlockP8)},
 }};
 
 const TypeInfo& info(DType type) {
@@ -60,6 +63,28 @@ void dequantize_q4_1(const void* row, int64_t blocks, float* out) {
   }
 }
 
+void dequantize_p4(const void* row, int64_t k, float* out) {
+  for (int64_t first = 0; first < k; first += 64, out += 64) {
+    const auto block = load<BlockP4>(row, first / 64);
+    const float scale = half_to_float(block.scale);
+    const float minimum = half_to_float(block.minimum);
+    const int64_t count = std::min<int64_t>(64, k - first);
+    for (int64_t i = 0; i < count; ++i) {
+      const int code = i < 32 ? block.codes[i] & 15 : block.codes[i - 32] >> 4;
+      out[i] = scale * static_cast<float>(code) + minimum;
+    }
+  }
+}
+
+void dequantize_p8(const void* row, int64_t k, float* out) {
+  for (int64_t first = 0; first < k; first += 64, out += 64) {
+    const auto block = load<BlockP8>(row, first / 64);
+    const float scale = half_to_float(block.scale);
+    const int64_t count = std::min<int64_t>(64, k - first);
+    for (int64_t i = 0; i < count; ++i) out[i] = scale * static_cast<float>(block.codes[i]);
+  }
+}
+
 }  // namespace
 
 std::string_view dtype_name(DType type) {
@@ -81,9 +106,14 @@ int64_t block_bytes(DType type) {
   return info(type).bytes;
 }
 
+bool pads_rows(DType type) {
+  return type == DType::kP4 || type == DType::kP8;
+}
+
 int64_t row_bytes(DType type, int64_t k) {
-  RECKON_CHECK(k >= 0 && k % info(type).elements == 0);
-  return k / info(type).elements * info(type).bytes;
+  const int64_t elements = info(type).elements;
+  RECKON_CHECK(k >= 0 && (pads_rows(type) || k % elements == 0));
+  return (k + elements - 1) / elements * info(type).bytes;
 }
 
 float half_to_float(uint16_t half) {
@@ -132,7 +162,7 @@ uint16_t float_to_bf16(float value) {
 
 void dequantize_row(DType type, const void* row, int64_t k, float* out) {
   const int64_t blocks = k / block_elements(type);
-  RECKON_CHECK(k >= 0 && blocks * block_elements(type) == k);
+  RECKON_CHECK(k >= 0 && (pads_rows(type) || blocks * block_elements(type) == k));
   switch (type) {
     case DType::kF32:
       if (k > 0) std::memcpy(out, row, static_cast<size_t>(k) * sizeof(float));
@@ -147,6 +177,10 @@ void dequantize_row(DType type, const void* row, int64_t k, float* out) {
       return dequantize_q8_0(row, blocks, out);
     case DType::kQ4_1:
       return dequantize_q4_1(row, blocks, out);
+    case DType::kP4:
+      return dequantize_p4(row, k, out);
+    case DType::kP8:
+      return dequantize_p8(row, k, out);
     case DType::kI32:
       break;
   }

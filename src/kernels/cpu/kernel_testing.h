@@ -82,6 +82,21 @@ inline std::vector<uint8_t> Random::weights(DType type, int64_t n, int64_t k) {
         return block;
       });
       break;
+    case DType::kP4:
+      fill_blocks<BlockP4>(bytes, [&] {
+        const float scale = 0.1F * normal(engine_);
+        BlockP4 block{float_to_half(scale), float_to_half(-7.5F * scale), {}};
+        for (uint8_t& code : block.codes) code = static_cast<uint8_t>(integer(0, 255));
+        return block;
+      });
+      break;
+    case DType::kP8:
+      fill_blocks<BlockP8>(bytes, [&] {
+        BlockP8 block{float_to_half(0.001F * normal(engine_)), {}};
+        for (int8_t& code : block.codes) code = static_cast<int8_t>(integer(-127, 127));
+        return block;
+      });
+      break;
     case DType::kI32:
       RECKON_CHECK(type != DType::kI32);
   }

@@ -110,6 +110,8 @@ void matmul_exact_avx2(const MatmulArgs& args, KernelContext& context) {
       return multiply_float<F16>(context, job);
     case DType::kBF16:
       return multiply_float<BF16>(context, job);
+    case DType::kP4:
+    case DType::kP8:
     case DType::kI32:
       return;  // the table does not support it
   }
