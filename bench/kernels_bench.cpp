@@ -168,6 +168,7 @@ void add_benchmark(const std::string& name, const Bench& bench, const Variant& r
 void register_matmul(const Variant& row, int threads) {
   for (const Shape& shape : {Shape{DType::kQ4_1, 576, 576}, Shape{DType::kQ4_1, 192, 576},
                              Shape{DType::kQ4_1, 1536, 576}, Shape{DType::kQ4_1, 576, 1536},
+                             Shape{DType::kP4, 1536, 576}, Shape{DType::kP8, 1536, 576},
                              Shape{DType::kQ8_0, 49152, 576}, Shape{DType::kBF16, 1536, 576},
                              Shape{DType::kF16, 1536, 576}, Shape{DType::kF32, 1536, 576}}) {
     for (const int64_t rows : {1, 4, 16, 512}) {

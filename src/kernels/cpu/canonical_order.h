@@ -11,14 +11,16 @@
 //
 // so that several workers may each take whole segments and leave the additions to one.
 //
-// Integer formats (q8_0, q4_1). Activations become int16 codes per row and group of 32 elements
-// (see below), aligned with the weight blocks. A block's dot product of codes is an exact int32
-// (at most 32 * 128 * 32767 < 2^31), so lanes and instructions inside a block are free to choose;
-// only what follows rounds. There is one accumulator an output:
+// Integer formats (q8_0, q4_1, p8, p4). Activations become int16 codes per row and group of 32
+// elements (see below). A weight block is one group (q8_0, q4_1) or two (p8, p4), which then share
+// its scale and minimum; a padded last block counts whole, with activations of 0 beyond K. A
+// group's dot product of codes is an exact int32 (at most 32 * 128 * 32767 < 2^31), so lanes and
+// instructions inside a group are free to choose; only what follows rounds. There is one
+// accumulator an output:
 //
-//   acc = +0;  for each block of the segment, ascending:
+//   acc = +0;  for each group of the segment, ascending:
 //     acc = fma(float(dot), weight_scale * activation_scale, acc)
-//     acc = fma(weight_minimum, activation_sum, acc)                       (q4_1 only)
+//     acc = fma(weight_minimum, activation_sum, acc)                 (q4_1 and p4 only)
 //
 // Activation codes of a group: amax = max |x|; scale = amax / 32767; code = x * (32767 / amax)
 // rounded to nearest even; activation_sum = scale * float(sum of codes). A group whose amax is
@@ -44,7 +46,7 @@ namespace reckon::kernels::cpu {
 
 constexpr int64_t kSegment = 512;
 constexpr int64_t kGroup = 32;
-constexpr int64_t kSegmentBlocks = kSegment / kGroup;
+constexpr int64_t kSegmentGroups = kSegment / kGroup;
 constexpr int64_t kFloatLanes = 16;
 
 constexpr float kLargestCode = 32767.0F;

@@ -15,8 +15,13 @@ namespace {
 using testing::Random;
 using testing::Runner;
 
-constexpr DType kWeightTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
-                                  DType::kQ4_1};
+constexpr DType kWeightTypes[] = {DType::kF32,  DType::kF16, DType::kBF16, DType::kQ8_0,
+                                  DType::kQ4_1, DType::kP8,  DType::kP4};
+
+// Whether k may be any number.
+bool takes_any_k(DType type) {
+  return block_elements(type) == 1 || pads_rows(type);
+}
 
 std::vector<const Variant*> exact_rows(Op op) {
   std::vector<const Variant*> rows;
@@ -71,8 +76,8 @@ TEST(ExactMatmul, RowsDoNotDependOnTheBatchNorOnThreads) {
   Random random(11);
   Runner one(1), two(2), three(3);
   for (const DType type : kWeightTypes) {
-    const bool blocks = block_elements(type) > 1;
-    for (const auto& [n, k] : {std::pair<int64_t, int64_t>{45, blocks ? 1056 : 1051}, {5, 64}}) {
+    const int64_t wide = takes_any_k(type) ? 1051 : 1056;
+    for (const auto& [n, k] : {std::pair<int64_t, int64_t>{45, wide}, {5, 64}}) {
       const Matmul matmul(type, kRows, n, k, random);
       for (const Variant* row : exact_rows(Op::kMatmul)) {
         std::vector<float> alone;
@@ -96,19 +101,27 @@ TEST(ExactMatmul, RowsDoNotDependOnTheBatchNorOnThreads) {
   }
 }
 
+void expect_variants_agree(DType type, int64_t rows, int64_t n, int64_t k, Runner& runner,
+                           Random& random) {
+  const Matmul matmul(type, rows, n, k, random);
+  std::vector<float> first;
+  for (const Variant* row : exact_rows(Op::kMatmul)) {
+    const std::vector<float> out = matmul.run(runner, *row, 0, rows);
+    if (first.empty()) first = out;
+    EXPECT_TRUE(same_bits(out.data(), first.data(), rows * n))
+        << row->name << " " << dtype_name(type) << " k " << k;
+  }
+}
+
 TEST(ExactMatmul, VariantsOfAFormatAgree) {
   Random random(12);
   Runner runner(2);
   for (const DType type : kWeightTypes) {
     for (const int64_t rows : {1, 4, 40}) {
-      const int64_t k = 32 * random.integer(1, 60) + (block_elements(type) > 1 ? 0 : 5);
-      const Matmul matmul(type, rows, 37, k, random);
-      std::vector<float> first;
-      for (const Variant* row : exact_rows(Op::kMatmul)) {
-        const std::vector<float> out = matmul.run(runner, *row, 0, rows);
-        if (first.empty()) first = out;
-        EXPECT_TRUE(same_bits(out.data(), first.data(), rows * 37))
-            << row->name << " " << dtype_name(type) << " k " << k;
+      expect_variants_agree(type, rows, 37, 32 * random.integer(1, 60), runner, random);
+      if (!takes_any_k(type)) continue;
+      for (const int64_t k : {int64_t{1}, int64_t{16}, int64_t{48}, random.integer(1, 1300)}) {
+        expect_variants_agree(type, rows, 37, k, runner, random);
       }
     }
   }
@@ -179,10 +192,34 @@ TEST(ExactMatmul, BadActivationsSpoilTheirOwnRowOnly) {
   }
 }
 
+// Whatever codes the padding of a row has, and whatever follows a row of activations.
+TEST(ExactMatmul, PaddingCountsForNothing) {
+  Random random(20);
+  Runner runner(2);
+  for (const int64_t k : {1, 16, 31, 32, 33, 48, 63, 65, 560}) {
+    for (const int64_t rows : {1, 3, 17}) {
+      Matmul matmul(DType::kP4, rows, 9, k, random);
+      Matmul other = matmul;
+      const int64_t row_size = row_bytes(DType::kP4, k);
+      for (int64_t j = 0; j < 9; ++j) {
+        uint8_t* block = other.weights.data() + j * row_size + (k - 1) / 64 * 36 + 4;
+        for (int64_t i = (k - 1) % 64 + 1; i < 64; ++i) {
+          block[i % 32] = static_cast<uint8_t>(block[i % 32] ^ (i < 32 ? 0x0f : 0xf0));
+        }
+      }
+      for (const Variant* row : exact_rows(Op::kMatmul)) {
+        const std::vector<float> out = matmul.run(runner, *row, 0, rows);
+        EXPECT_TRUE(same_bits(out.data(), other.run(runner, *row, 0, rows).data(), rows * 9))
+            << row->name << " k " << k;
+      }
+    }
+  }
+}
+
 TEST(ExactMatmul, ZeroAndTinyRowsGiveZero) {
   Random random(15);
   Runner runner;
-  for (const DType type : {DType::kQ8_0, DType::kQ4_1}) {
+  for (const DType type : {DType::kQ8_0, DType::kQ4_1, DType::kP8, DType::kP4}) {
     Matmul matmul(type, 9, 21, 128, random);
     for (float& value : matmul.x) value = 0;
     matmul.x[128] = 1e-38F;  // 32767 / amax would be infinite

@@ -69,17 +69,29 @@ Quantised quantise(const float* x) {
   return out;
 }
 
+// Group g of a row of k activations, filled up with zeros beyond k. Only formats whose rows are
+// padded have such a group.
+template <typename Format>
+Quantised quantise_at(const float* row, int64_t k, int64_t g) {
+  const int64_t count = k - g * kGroup;
+  if (Format::kGroups == 1 || count >= kGroup) return quantise<Format>(row + g * kGroup);
+  float padded[kGroup] = {};
+  for (int64_t i = 0; i < count; ++i) padded[i] = row[g * kGroup + i];
+  return quantise<Format>(padded);
+}
+
 // Task: one activation row, for the direct path.
 template <typename Format>
 void quantise_row(void* argument, int64_t row, int /*thread*/) {
   const auto& job = *static_cast<const Job*>(argument);
-  auto* groups = reinterpret_cast<RowGroup*>(job.activations) + row * job.blocks;
-  for (int64_t b = 0; b < job.blocks; ++b) {
-    const Quantised q = quantise<Format>(job.args->x + row * job.args->k + b * kGroup);
-    store(groups[b].codes, q.low);
-    store(groups[b].codes + 16, q.high);
-    groups[b].scale = q.scale;
-    groups[b].sum = q.sum;
+  auto* groups = reinterpret_cast<RowGroup*>(job.activations) + row * job.groups;
+  const int64_t k = job.args->k;
+  for (int64_t g = 0; g < job.groups; ++g) {
+    const Quantised q = quantise_at<Format>(job.args->x + row * k, k, g);
+    store(groups[g].codes, q.low);
+    store(groups[g].codes + 16, q.high);
+    groups[g].scale = q.scale;
+    groups[g].sum = q.sum;
   }
 }
 
@@ -108,22 +120,23 @@ void transpose8(const __m256i* in, void* out) {
 template <typename Format>
 void quantise_tile(void* argument, int64_t tile, int /*thread*/) {
   const auto& job = *static_cast<const Job*>(argument);
-  auto* groups = reinterpret_cast<TileGroup*>(job.activations) + tile * job.blocks;
+  auto* groups = reinterpret_cast<TileGroup*>(job.activations) + tile * job.groups;
   const int64_t first = tile * kTileRows;
+  const int64_t k = job.args->k;
   const int64_t rows = smaller(kTileRows, job.args->rows - first);
-  for (int64_t b = 0; b < job.blocks; ++b) {
+  for (int64_t g = 0; g < job.groups; ++g) {
     __m256i low[kTileRows];
     __m256i high[kTileRows];
     for (int64_t r = 0; r < kTileRows; ++r) {
       Quantised q{_mm256_setzero_si256(), _mm256_setzero_si256(), 0, 0};
-      if (r < rows) q = quantise<Format>(job.args->x + (first + r) * job.args->k + b * kGroup);
+      if (r < rows) q = quantise_at<Format>(job.args->x + (first + r) * k, k, g);
       low[r] = q.low;
       high[r] = q.high;
-      groups[b].scales[r] = q.scale;
-      groups[b].sums[r] = q.sum;
+      groups[g].scales[r] = q.scale;
+      groups[g].sums[r] = q.sum;
     }
-    transpose8(low, groups[b].codes[0]);
-    transpose8(high, groups[b].codes[8]);
+    transpose8(low, groups[g].codes[0]);
+    transpose8(high, groups[g].codes[8]);
   }
 }
 

@@ -25,7 +25,7 @@ struct Job {
   char* activations;
   char* weights;  // unpacked tiles, one buffer a thread
   uint64_t weights_stride;
-  int64_t blocks;      // of a row, integer formats
+  int64_t groups;      // of a row of activations, integer formats
   int64_t columns;     // of a row of activations in memory, float formats
   const float* x;      // their rows
   int64_t row_stride;  // bytes between weight rows in the file

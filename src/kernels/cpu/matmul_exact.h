@@ -1,5 +1,6 @@
-// The exact matmuls (canonical_order.h): float32, f16, bf16, q8_0 and q4_1 weights in the file's
-// own rows. Each hash function returns the source hash of its file. Plain types only.
+// The exact matmuls (canonical_order.h): float32, f16, bf16, q8_0, q4_1, p8 and p4 weights in
+// rows as tensor/dtype.h packs them. Each hash function returns the source hash of its file. Plain
+// types only.
 #pragma once
 
 #include "kernels/kernel.h"

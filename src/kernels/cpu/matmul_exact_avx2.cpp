@@ -95,7 +95,8 @@ void matmul_exact_avx2(const MatmulArgs& args, KernelContext& context) {
   job.activations = memory;
   job.weights = memory + layout.weights;
   job.weights_stride = layout.weights_stride;
-  job.blocks = args.k / kGroup;
+  job.groups =
+      has_integer_codes(args.weight_type) ? activation_groups(args.weight_type, args.k) : 0;
   job.columns = padded_columns(args.k);
   job.x = args.x;
   job.row_stride = weight_row_bytes(args.weight_type, args.k);
@@ -104,14 +105,16 @@ void matmul_exact_avx2(const MatmulArgs& args, KernelContext& context) {
       return multiply_integer<Q4>(context, job);
     case DType::kQ8_0:
       return multiply_integer<Q8>(context, job);
+    case DType::kP4:
+      return multiply_integer<P4>(context, job);
+    case DType::kP8:
+      return multiply_integer<P8>(context, job);
     case DType::kF32:
       return multiply_float<F32>(context, job);
     case DType::kF16:
       return multiply_float<F16>(context, job);
     case DType::kBF16:
       return multiply_float<BF16>(context, job);
-    case DType::kP4:
-    case DType::kP8:
     case DType::kI32:
       return;  // the table does not support it
   }

@@ -2,7 +2,7 @@
 // what the vector variants compute, bit for bit.
 //
 // Integer dots are left to the compiler, which has pmaddwd even on the oldest x86-64. A weight row
-// is taken once for all activation rows, block by block.
+// is taken once for all activation rows, group by group.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -22,12 +22,18 @@ constexpr int64_t kAtOnce = 8;    // activation rows that share an unpacked weig
 
 struct Job {
   const MatmulArgs* args;
-  RowGroup* groups;  // [rows, k / 32], integer formats only
-  int64_t blocks;
+  RowGroup* groups;  // [rows, row_groups], integer formats only
+  int64_t row_groups;
   int64_t weight_stride;
 };
 
-void quantise_group(const float* x, RowGroup& group) {
+// The first `count` of the group's activations are at x, the others are zeros.
+void quantise_group(const float* x, int64_t count, RowGroup& group) {
+  float padded[kGroup] = {};
+  if (count < kGroup) {
+    for (int64_t i = 0; i < count; ++i) padded[i] = x[i];
+    x = padded;
+  }
   int32_t magnitude = 0;
   for (int64_t i = 0; i < kGroup; ++i) {
     const int32_t bits = std::bit_cast<int32_t>(x[i]) & kMagnitudeMask;
@@ -52,41 +58,67 @@ void quantise_group(const float* x, RowGroup& group) {
 
 void quantise_row(void* argument, int64_t row, int /*thread*/) {
   const auto& job = *static_cast<const Job*>(argument);
-  for (int64_t b = 0; b < job.blocks; ++b) {
-    quantise_group(job.args->x + row * job.args->k + b * kGroup, job.groups[row * job.blocks + b]);
+  const int64_t k = job.args->k;
+  for (int64_t g = 0; g < job.row_groups; ++g) {
+    quantise_group(job.args->x + row * k + g * kGroup, k - g * kGroup,
+                   job.groups[row * job.row_groups + g]);
   }
 }
 
-// One weight block, unpacked: w = scale * code + minimum.
+// The weights of one group, unpacked: w = scale * code + minimum.
 struct Unpacked {
   int16_t codes[32];
   float scale;
   float minimum;
 };
 
-struct Q8 {
+template <typename Block>
+Block block_at(const char* row, int64_t index) {
+  Block block;
+  std::memcpy(&block, row + index * static_cast<int64_t>(sizeof block), sizeof block);
+  return block;
+}
+
+// Codes of one byte each, kGroups groups a block.
+template <typename Block, int64_t kGroups>
+struct ByteCodes {
   static constexpr bool kHasMinimum = false;
-  static Unpacked unpack(const char* row, int64_t b) {
-    BlockQ8_0 block;
-    std::memcpy(&block, row + b * static_cast<int64_t>(sizeof block), sizeof block);
+  static Unpacked unpack(const char* row, int64_t g) {
+    const auto block = block_at<Block>(row, g / kGroups);
+    const int8_t* codes = block.codes + g % kGroups * kGroup;
     Unpacked out{{}, half_to_float(block.scale), 0};
     for (int i = 0; i < 32; ++i) {
-      const int code = block.codes[i];
+      const int code = codes[i];
       out.codes[i] = static_cast<int16_t>(code);
     }
     return out;
   }
 };
 
+using Q8 = ByteCodes<BlockQ8_0, 1>;
+using P8 = ByteCodes<BlockP8, 2>;
+
 struct Q4 {
   static constexpr bool kHasMinimum = true;
-  static Unpacked unpack(const char* row, int64_t b) {
-    BlockQ4_1 block;
-    std::memcpy(&block, row + b * static_cast<int64_t>(sizeof block), sizeof block);
+  static Unpacked unpack(const char* row, int64_t g) {
+    const auto block = block_at<BlockQ4_1>(row, g);
     Unpacked out{{}, half_to_float(block.scale), half_to_float(block.minimum)};
     for (int i = 0; i < 16; ++i) {
       out.codes[i] = static_cast<int16_t>(block.codes[i] & 15);
       out.codes[i + 16] = static_cast<int16_t>(block.codes[i] >> 4);
+    }
+    return out;
+  }
+};
+
+struct P4 {
+  static constexpr bool kHasMinimum = true;
+  static Unpacked unpack(const char* row, int64_t g) {
+    const auto block = block_at<BlockP4>(row, g / 2);
+    const int shift = g % 2 == 0 ? 0 : 4;
+    Unpacked out{{}, half_to_float(block.scale), half_to_float(block.minimum)};
+    for (int i = 0; i < 32; ++i) {
+      out.codes[i] = static_cast<int16_t>((block.codes[i] >> shift) & 15);
     }
     return out;
   }
@@ -100,19 +132,19 @@ int32_t dot(const int16_t* a, const int16_t* b) {
 
 // One weight row against `count` activation rows.
 template <typename Format>
-void integer_dots(const char* weight, const RowGroup* groups, int64_t blocks, int64_t count,
+void integer_dots(const char* weight, const RowGroup* groups, int64_t row_groups, int64_t count,
                   float* out, int64_t out_stride) {
   float totals[kAtOnce] = {};
-  for (int64_t first = 0; first < blocks; first += kSegmentBlocks) {
-    const int64_t end = first + kSegmentBlocks < blocks ? first + kSegmentBlocks : blocks;
+  for (int64_t first = 0; first < row_groups; first += kSegmentGroups) {
+    const int64_t end = first + kSegmentGroups < row_groups ? first + kSegmentGroups : row_groups;
     float sums[kAtOnce] = {};
-    for (int64_t b = first; b < end; ++b) {
-      const Unpacked block = Format::unpack(weight, b);
+    for (int64_t g = first; g < end; ++g) {
+      const Unpacked weights = Format::unpack(weight, g);
       for (int64_t r = 0; r < count; ++r) {
-        const RowGroup& group = groups[r * blocks + b];
-        const auto product = static_cast<float>(dot(block.codes, group.codes));
-        sums[r] = std::fmaf(product, block.scale * group.scale, sums[r]);
-        if (Format::kHasMinimum) sums[r] = std::fmaf(block.minimum, group.sum, sums[r]);
+        const RowGroup& group = groups[r * row_groups + g];
+        const auto product = static_cast<float>(dot(weights.codes, group.codes));
+        sums[r] = std::fmaf(product, weights.scale * group.scale, sums[r]);
+        if (Format::kHasMinimum) sums[r] = std::fmaf(weights.minimum, group.sum, sums[r]);
       }
     }
     for (int64_t r = 0; r < count; ++r) totals[r] += sums[r];
@@ -129,10 +161,19 @@ void multiply_integer(void* argument, int64_t task, int /*thread*/) {
     const char* weight = static_cast<const char*>(args.weight) + j * job.weight_stride;
     for (int64_t r = 0; r < args.rows; r += kAtOnce) {
       const int64_t count = args.rows - r < kAtOnce ? args.rows - r : kAtOnce;
-      integer_dots<Format>(weight, job.groups + r * job.blocks, job.blocks, count,
+      integer_dots<Format>(weight, job.groups + r * job.row_groups, job.row_groups, count,
                            args.out + r * args.n + j, args.n);
     }
   }
+}
+
+using Task = void (*)(void* argument, int64_t task, int thread);
+
+// Of a type of integer codes.
+Task multiply_task(DType type) {
+  if (type == DType::kQ8_0) return multiply_integer<Q8>;
+  if (type == DType::kQ4_1) return multiply_integer<Q4>;
+  return type == DType::kP8 ? multiply_integer<P8> : multiply_integer<P4>;
 }
 
 float fold(const float* lanes) {
@@ -193,16 +234,16 @@ void multiply_float(void* argument, int64_t task, int /*thread*/) {
 void matmul_exact_scalar(const MatmulArgs& args, KernelContext& context) {
   stamp(context, kExactScalar, kSourceHash, args);
   const int64_t tasks = (args.n + kTaskRows - 1) / kTaskRows;
-  Job job{&args, nullptr, args.k / kGroup, row_bytes(args.weight_type, args.k)};
-  const bool q8 = args.weight_type == DType::kQ8_0;
-  if (q8 || args.weight_type == DType::kQ4_1) {
-    const uint64_t bytes = scalar_matmul_scratch(args.weight_type, args.rows, args.k).total;
-    job.groups = static_cast<RowGroup*>(scratch(context, bytes));
-    parallel_for(context, args.rows, quantise_row, &job);
-    parallel_for(context, tasks, q8 ? multiply_integer<Q8> : multiply_integer<Q4>, &job);
-  } else {
+  Job job{&args, nullptr, 0, row_bytes(args.weight_type, args.k)};
+  if (!has_integer_codes(args.weight_type)) {
     parallel_for(context, tasks, multiply_float, &job);
+    return;
   }
+  const uint64_t bytes = scalar_matmul_scratch(args.weight_type, args.rows, args.k).total;
+  job.groups = static_cast<RowGroup*>(scratch(context, bytes));
+  job.row_groups = activation_groups(args.weight_type, args.k);
+  parallel_for(context, args.rows, quantise_row, &job);
+  parallel_for(context, tasks, multiply_task(args.weight_type), &job);
 }
 
 const char* matmul_exact_scalar_hash() {

@@ -7,6 +7,7 @@
 
 #include <immintrin.h>
 
+#include "kernels/cpu/canonical_order.h"
 #include "kernels/cpu/matmul_common_avx2.h"
 #include "kernels/cpu/matmul_layout.h"
 
@@ -33,9 +34,13 @@ float half_to_float(const void* p) {
   return _cvtsh_ss(bits);
 }
 
+// A format has kGroups groups of 32 codes in a block of kBytes; kPart is the one of them
+// that is meant.
+
 // Codes in their natural order.
 struct Q8 {
   static constexpr bool kHasMinimum = false;
+  static constexpr int64_t kGroups = 1;
   static constexpr int64_t kBytes = sizeof(BlockQ8_0);
   static constexpr int64_t kCodesAt = 2;
 
@@ -55,8 +60,9 @@ struct Q8 {
   static constexpr int kParts = 8;
   static constexpr int kRegisters = 2;
 
+  template <int kPart>
   static void unpack(const char* rows, int64_t stride, int i, __m256i* u) {
-    const char* codes = rows + i * stride + kCodesAt;
+    const char* codes = rows + i * stride + kCodesAt + kPart * kGroup;
     u[0] = _mm256_cvtepi8_epi16(load_half(codes));
     u[1] = _mm256_cvtepi8_epi16(load_half(codes + 16));
   }
@@ -76,19 +82,28 @@ struct Q8 {
                             _mm256_permute2x128_si256(s0123, s4567, 0x31));
   }
 
+  template <int kPart>
   static void unpack_block(const char* block, int16_t* codes, float* scale, float* /*minimum*/) {
-    store(codes, _mm256_cvtepi8_epi16(load_half(block + kCodesAt)));
-    store(codes + 16, _mm256_cvtepi8_epi16(load_half(block + kCodesAt + 16)));
+    const char* from = block + kCodesAt + kPart * kGroup;
+    store(codes, _mm256_cvtepi8_epi16(load_half(from)));
+    store(codes + 16, _mm256_cvtepi8_epi16(load_half(from + 16)));
     *scale = half_to_float(block);
   }
 
   static void order(__m256i& /*low*/, __m256i& /*high*/) {}
 };
 
+// The same codes, two groups to a scale.
+struct P8 : Q8 {
+  static constexpr int64_t kGroups = 2;
+  static constexpr int64_t kBytes = sizeof(BlockP8);
+};
+
 // Nibbles come out of 16-bit words by shifts: bytes 0, 2, ... low (elements 0, 2, ... 14), the same
 // bytes high (16, 18, ... 30), then bytes 1, 3, ... low and high (1, 3, ... and 17, 19, ...).
 struct Q4 {
   static constexpr bool kHasMinimum = true;
+  static constexpr int64_t kGroups = 1;
   static constexpr int64_t kBytes = sizeof(BlockQ4_1);
   static constexpr int64_t kCodesAt = 4;
 
@@ -108,6 +123,7 @@ struct Q4 {
   static constexpr int kParts = 4;
   static constexpr int kRegisters = 4;
 
+  template <int kPart>
   static void unpack(const char* rows, int64_t stride, int i, __m256i* u) {
     const __m256i nibble = _mm256_set1_epi16(15);
     const char* codes = rows + i * stride + kCodesAt;
@@ -127,6 +143,7 @@ struct Q4 {
     return _mm256_hadd_epi32(_mm256_hadd_epi32(s[0], s[1]), _mm256_hadd_epi32(s[2], s[3]));
   }
 
+  template <int kPart>
   static void unpack_block(const char* block, int16_t* codes, float* scale, float* minimum) {
     const __m256i nibble = _mm256_set1_epi16(15);
     const __m256i shifts = _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4);
@@ -145,6 +162,45 @@ struct Q4 {
     const __m256i b = _mm256_permute4x64_epi64(_mm256_shuffle_epi8(high, even_odd), 0xd8);
     low = _mm256_permute2x128_si256(a, b, 0x20);
     high = _mm256_permute2x128_si256(a, b, 0x31);
+  }
+};
+
+// The nibbles of one group, as 16-bit words: bytes 0, 2, ... 30 (its elements 0, 2, ... 30), then
+// bytes 1, 3, ... 31. In that order Q4's four runs are the same two.
+struct P4 : Q4 {
+  static constexpr int64_t kGroups = 2;
+  static constexpr int64_t kBytes = sizeof(BlockP4);
+
+  // Part i is weight row i: a group in 2 registers. Pairing rows in halves of registers, as Q4
+  // does, would save as many horizontal adds as it costs loads and additions here.
+  static constexpr int kParts = Q8::kParts;
+  static constexpr int kRegisters = Q8::kRegisters;
+
+  template <int kPart>
+  static void unpack(const char* rows, int64_t stride, int i, __m256i* u) {
+    split<kPart>(load(rows + i * stride + kCodesAt), u);
+  }
+
+  static void load_codes(const int16_t* codes, __m256i* x) { Q8::load_codes(codes, x); }
+  static __m256i combine(const __m256i* s) { return Q8::combine(s); }
+
+  template <int kPart>
+  static void unpack_block(const char* block, int16_t* codes, float* scale, float* minimum) {
+    __m256i u[2];
+    split<kPart>(load(block + kCodesAt), u);
+    store(codes, u[0]);
+    store(codes + 16, u[1]);
+    *scale = half_to_float(block);
+    *minimum = half_to_float(block + 2);
+  }
+
+ private:
+  template <int kPart>
+  static void split(__m256i w, __m256i* u) {
+    const __m256i nibble = _mm256_set1_epi16(15);
+    u[0] = _mm256_and_si256(kPart == 0 ? w : _mm256_srli_epi16(w, 4), nibble);
+    u[1] =
+        kPart == 0 ? _mm256_and_si256(_mm256_srli_epi16(w, 8), nibble) : _mm256_srli_epi16(w, 12);
   }
 };
 

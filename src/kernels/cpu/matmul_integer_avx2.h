@@ -23,9 +23,10 @@ __m256i part_dots(const __m256i* u, const __m256i* x) {
   return sum;
 }
 
-// The dots of one block of 8 weight rows with kRows activation rows `row_groups` apart.
-template <typename Format, int kRows>
-void block_dots(const char* rows, int64_t stride, const RowGroup* groups, int64_t row_groups,
+// The dots of group kPart of one block of 8 weight rows with kRows activation rows `row_groups`
+// apart.
+template <typename Format, int kPart, int kRows>
+void group_dots(const char* rows, int64_t stride, const RowGroup* groups, int64_t row_groups,
                 __m256i* dots) {
   constexpr int kParts = Format::kParts;
   constexpr int kRegisters = Format::kRegisters;
@@ -35,14 +36,15 @@ void block_dots(const char* rows, int64_t stride, const RowGroup* groups, int64_
     Format::load_codes(groups->codes, x);
     for (int i = 0; i < kParts; ++i) {
       __m256i u[kRegisters];
-      Format::unpack(rows, stride, i, u);
+      Format::template unpack<kPart>(rows, stride, i, u);
       sums[i] = part_dots<Format>(u, x);
     }
     dots[0] = Format::combine(sums);
     return;
   }
   __m256i u[kParts * kRegisters];
-  for (int i = 0; i < kParts; ++i) Format::unpack(rows, stride, i, u + i * kRegisters);
+  for (int i = 0; i < kParts; ++i)
+    Format::template unpack<kPart>(rows, stride, i, u + i * kRegisters);
   for (int r = 0; r < kRows; ++r) {
     Format::load_codes(groups[r * row_groups].codes, x);
     for (int i = 0; i < kParts; ++i) sums[i] = part_dots<Format>(u + i * kRegisters, x);
@@ -50,32 +52,45 @@ void block_dots(const char* rows, int64_t stride, const RowGroup* groups, int64_
   }
 }
 
-// 8 weight rows, kRows activation rows (of `blocks` groups each); out[r] holds 8 outputs.
+// Adds group kPart of one block of 8 weight rows to the sums of each activation row, after loading
+// the block's scales and minima where it is the first.
+template <typename Format, int kPart, int kRows>
+void add_group(const char* block, int64_t stride, const RowGroup* groups, int64_t row_groups,
+               __m256& scale, __m256& minimum, __m256* sums) {
+  __m256i dots[kRows];
+  group_dots<Format, kPart, kRows>(block, stride, groups, row_groups, dots);
+  if (kPart == 0) Format::load_heads(block, stride, scale, minimum);
+  for (int r = 0; r < kRows; ++r) {
+    const RowGroup& group = groups[r * row_groups];
+    sums[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[r]),
+                              _mm256_mul_ps(scale, _mm256_broadcast_ss(&group.scale)), sums[r]);
+    if (Format::kHasMinimum) {
+      sums[r] = _mm256_fmadd_ps(minimum, _mm256_broadcast_ss(&group.sum), sums[r]);
+    }
+  }
+}
+
+// 8 weight rows, kRows activation rows (of `row_groups` groups each); out[r] holds 8 outputs.
 template <typename Format, int kRows>
-void direct_dots(const char* rows, int64_t stride, const RowGroup* groups, int64_t blocks,
+void direct_dots(const char* rows, int64_t stride, const RowGroup* groups, int64_t row_groups,
                  __m256* out) {
   __m256 totals[kRows];
   for (int r = 0; r < kRows; ++r) totals[r] = _mm256_setzero_ps();
-  for (int64_t first = 0; first < blocks; first += kSegmentBlocks) {
-    const int64_t end = smaller(first + kSegmentBlocks, blocks);
+  for (int64_t first = 0; first < row_groups; first += kSegmentGroups) {
+    const int64_t end = smaller(first + kSegmentGroups, row_groups);
     __m256 sums[kRows];
     for (int r = 0; r < kRows; ++r) sums[r] = _mm256_setzero_ps();
-    for (int64_t b = first; b < end; ++b) {
+    for (int64_t g = first; g < end; g += Format::kGroups) {
+      const int64_t b = g / Format::kGroups;
       const char* block = rows + b * Format::kBytes;
       prefetch(rows + kDirectWeightRows * stride + b * kDirectWeightRows * Format::kBytes,
                kDirectWeightRows * Format::kBytes);
-      __m256i dots[kRows];
-      block_dots<Format, kRows>(block, stride, groups + b, blocks, dots);
       __m256 scale;
       __m256 minimum;
-      Format::load_heads(block, stride, scale, minimum);
-      for (int r = 0; r < kRows; ++r) {
-        const RowGroup& group = groups[r * blocks + b];
-        sums[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[r]),
-                                  _mm256_mul_ps(scale, _mm256_broadcast_ss(&group.scale)), sums[r]);
-        if (Format::kHasMinimum) {
-          sums[r] = _mm256_fmadd_ps(minimum, _mm256_broadcast_ss(&group.sum), sums[r]);
-        }
+      add_group<Format, 0, kRows>(block, stride, groups + g, row_groups, scale, minimum, sums);
+      if (Format::kGroups == 2) {
+        add_group<Format, Format::kGroups - 1, kRows>(block, stride, groups + g + 1, row_groups,
+                                                      scale, minimum, sums);
       }
     }
     for (int r = 0; r < kRows; ++r) totals[r] = _mm256_add_ps(totals[r], sums[r]);
@@ -97,7 +112,7 @@ void multiply_direct(void* argument, int64_t task, int /*thread*/) {
     const int64_t start = alone ? j : smaller(first, args.n - kDirectWeightRows);
     __m256 outputs[kRows];
     direct_dots<Format, kRows>(weight_row(job, start), alone ? 0 : job.row_stride, groups,
-                               job.blocks, outputs);
+                               job.groups, outputs);
     for (int r = 0; r < kRows; ++r) {
       float* out = args.out + r * args.n;
       if (!alone && start == first) {
@@ -116,19 +131,19 @@ void multiply_direct(void* argument, int64_t task, int /*thread*/) {
 // Two tiles make 8 integer accumulators and 6 loads for 16 instructions of arithmetic, which keeps
 // all three vector ports busy; one tile was bound by the front end, at two thirds of the speed.
 template <bool kHasMinimum, int kTiles>
-void panel_dots(const PanelBlock* panel, const TileGroup* tiles, int64_t blocks,
+void panel_dots(const PanelBlock* panel, const TileGroup* tiles, int64_t groups,
                 __m256 (*totals)[kPanelRows]) {
   for (int t = 0; t < kTiles; ++t) {
     for (int w = 0; w < kPanelRows; ++w) totals[t][w] = _mm256_setzero_ps();
   }
-  for (int64_t first = 0; first < blocks; first += kSegmentBlocks) {
-    const int64_t end = smaller(first + kSegmentBlocks, blocks);
+  for (int64_t first = 0; first < groups; first += kSegmentGroups) {
+    const int64_t end = smaller(first + kSegmentGroups, groups);
     __m256 sums[kTiles][kPanelRows];
     for (int t = 0; t < kTiles; ++t) {
       for (int w = 0; w < kPanelRows; ++w) sums[t][w] = _mm256_setzero_ps();
     }
-    for (int64_t b = first; b < end; ++b) {
-      const PanelBlock& weights = panel[b];
+    for (int64_t g = first; g < end; ++g) {
+      const PanelBlock& weights = panel[g];
       __m256i dots[kTiles][kPanelRows];
       for (int t = 0; t < kTiles; ++t) {
         for (int w = 0; w < kPanelRows; ++w) dots[t][w] = _mm256_setzero_si256();
@@ -136,7 +151,7 @@ void panel_dots(const PanelBlock* panel, const TileGroup* tiles, int64_t blocks,
 #pragma GCC unroll 16
       for (int p = 0; p < 16; ++p) {
         __m256i x[kTiles];
-        for (int t = 0; t < kTiles; ++t) x[t] = load(tiles[t * blocks + b].codes[p]);
+        for (int t = 0; t < kTiles; ++t) x[t] = load(tiles[t * groups + g].codes[p]);
         for (int w = 0; w < kPanelRows; ++w) {
           int32_t pair;
           __builtin_memcpy(&pair, weights.codes[w] + 2 * p, sizeof pair);
@@ -145,7 +160,7 @@ void panel_dots(const PanelBlock* panel, const TileGroup* tiles, int64_t blocks,
         }
       }
       for (int t = 0; t < kTiles; ++t) {
-        const TileGroup& group = tiles[t * blocks + b];
+        const TileGroup& group = tiles[t * groups + g];
         const __m256 scales = _mm256_loadu_ps(group.scales);
         for (int w = 0; w < kPanelRows; ++w) {
           const __m256 scale = _mm256_mul_ps(_mm256_broadcast_ss(&weights.scales[w]), scales);
@@ -193,19 +208,25 @@ void store_panel(const __m256* totals, float* out, int64_t n, int64_t rows, int6
 // The tiled path of integer formats, as tiles() below wants it.
 template <typename Format>
 struct IntegerTiles {
+  template <int kPart>
+  static void unpack_group(const char* block, PanelBlock& panel, int64_t w) {
+    Format::template unpack_block<kPart>(block, panel.codes[w], &panel.scales[w], &panel.minima[w]);
+  }
+
   static int64_t tile_bytes(const Job& job) {
-    return kWeightTile / kPanelRows * job.blocks * static_cast<int64_t>(sizeof(PanelBlock));
+    return kWeightTile / kPanelRows * job.groups * static_cast<int64_t>(sizeof(PanelBlock));
   }
 
   static void unpack(const Job& job, int64_t first_row, int64_t rows, char* memory) {
     auto* panel = reinterpret_cast<PanelBlock*>(memory);
     for (int64_t j = 0; j < rows; ++j) {
-      PanelBlock* blocks = panel + j / kPanelRows * job.blocks;
+      PanelBlock* groups = panel + j / kPanelRows * job.groups;
       const char* row = weight_row(job, first_row + j);
       const int64_t w = j % kPanelRows;
-      for (int64_t b = 0; b < job.blocks; ++b) {
-        Format::unpack_block(row + b * Format::kBytes, blocks[b].codes[w], &blocks[b].scales[w],
-                             &blocks[b].minima[w]);
+      for (int64_t g = 0; g < job.groups; g += Format::kGroups) {
+        const char* block = row + g / Format::kGroups * Format::kBytes;
+        unpack_group<0>(block, groups[g], w);
+        if (Format::kGroups == 2) unpack_group<Format::kGroups - 1>(block, groups[g + 1], w);
       }
     }
   }
@@ -216,16 +237,16 @@ struct IntegerTiles {
     const auto* tiles = reinterpret_cast<const TileGroup*>(job.activations);
     const int64_t n = job.args->n;
     for (int64_t r = 0; r < rows; r += 2 * kTileRows) {
-      const TileGroup* tile = tiles + (first_row + r) / kTileRows * job.blocks;
+      const TileGroup* tile = tiles + (first_row + r) / kTileRows * job.groups;
       const int64_t taken = rows - r > kTileRows ? 2 : 1;
       for (int64_t w = 0; w < weights; w += kPanelRows) {
-        const PanelBlock* panel = panels + w / kPanelRows * job.blocks;
+        const PanelBlock* panel = panels + w / kPanelRows * job.groups;
         float* out = job.args->out + (first_row + r) * n + first_weight + w;
         __m256 totals[2][kPanelRows];
         if (taken == 2) {
-          panel_dots<Format::kHasMinimum, 2>(panel, tile, job.blocks, totals);
+          panel_dots<Format::kHasMinimum, 2>(panel, tile, job.groups, totals);
         } else {
-          panel_dots<Format::kHasMinimum, 1>(panel, tile, job.blocks, totals);
+          panel_dots<Format::kHasMinimum, 1>(panel, tile, job.groups, totals);
         }
         for (int64_t t = 0; t < taken; ++t) {
           store_panel(totals[t], out + t * kTileRows * n, n,

@@ -14,11 +14,16 @@ uint64_t aligned(int64_t bytes) {
   return static_cast<uint64_t>(divide_up(bytes, 64) * 64);
 }
 
-bool is_integer(DType type) {
-  return type == DType::kQ8_0 || type == DType::kQ4_1;
+}  // namespace
+
+bool has_integer_codes(DType type) {
+  return type == DType::kQ8_0 || type == DType::kQ4_1 || type == DType::kP4 || type == DType::kP8;
 }
 
-}  // namespace
+int64_t activation_groups(DType type, int64_t k) {
+  const int64_t block = block_elements(type);
+  return divide_up(k, block) * (block / kGroup);
+}
 
 int64_t padded_columns(int64_t k) {
   return divide_up(k, kFloatLanes) * kFloatLanes;
@@ -30,8 +35,9 @@ int64_t weight_row_bytes(DType type, int64_t k) {
 
 MatmulScratch scalar_matmul_scratch(DType type, int64_t rows, int64_t k) {
   MatmulScratch scratch;
-  if (is_integer(type)) {
-    scratch.total = aligned(rows * (k / kGroup) * static_cast<int64_t>(sizeof(RowGroup)));
+  if (has_integer_codes(type)) {
+    scratch.total =
+        aligned(rows * activation_groups(type, k) * static_cast<int64_t>(sizeof(RowGroup)));
   }
   return scratch;
 }
@@ -42,12 +48,12 @@ MatmulScratch tiled_matmul_scratch(DType type, int64_t rows, int64_t k, TileOrde
   const int64_t weight_rows = kWeightTile * (order == TileOrder::kBand8 ? kBandTiles : 1);
   int64_t activations = 0;
   int64_t weights = 0;
-  if (is_integer(type)) {
-    const int64_t blocks = k / kGroup;
+  if (has_integer_codes(type)) {
+    const int64_t groups = activation_groups(type, k);
     activations =
-        direct ? rows * blocks * static_cast<int64_t>(sizeof(RowGroup))
-               : divide_up(rows, kTileRows) * blocks * static_cast<int64_t>(sizeof(TileGroup));
-    weights = weight_rows / kPanelRows * blocks * static_cast<int64_t>(sizeof(PanelBlock));
+        direct ? rows * groups * static_cast<int64_t>(sizeof(RowGroup))
+               : divide_up(rows, kTileRows) * groups * static_cast<int64_t>(sizeof(TileGroup));
+    weights = weight_rows / kPanelRows * groups * static_cast<int64_t>(sizeof(PanelBlock));
   } else {
     const int64_t row = padded_columns(k) * static_cast<int64_t>(sizeof(float));
     activations = k % kFloatLanes == 0 ? 0 : rows * row;  // whole lanes are read in place

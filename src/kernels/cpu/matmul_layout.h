@@ -35,7 +35,7 @@ struct alignas(32) TileGroup {
   float sums[kTileRows];
 };
 
-// The same block of 4 weight rows, unpacked.
+// The weights of the same group of 4 weight rows, unpacked.
 struct alignas(32) PanelBlock {
   int16_t codes[kPanelRows][32];
   float scales[kPanelRows];
@@ -55,6 +55,13 @@ struct MatmulScratch {
 
 // kBand8 where it makes a difference: several token tiles and several bands.
 [[nodiscard]] TileOrder effective_tile_order(int64_t rows, int64_t n, TileOrder wanted);
+
+// Weights of integer codes (the int16 activation path); else floats.
+[[nodiscard]] bool has_integer_codes(DType type);
+
+// Groups of kGroup activations that a row of k weights is multiplied in: those of whole weight
+// blocks. Activations beyond k are taken as zeros. Integer formats only.
+[[nodiscard]] int64_t activation_groups(DType type, int64_t k);
 
 // Columns of a float32 row filled up to whole lanes.
 [[nodiscard]] int64_t padded_columns(int64_t k);

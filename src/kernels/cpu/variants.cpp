@@ -51,17 +51,10 @@ Variant exact_row(Op op, const char* name, Isa isa, KernelFn function, const cha
   return variant;
 }
 
-std::string supports_matmul(const OpCall& call) {
-  if (pads_rows(call.weight_type)) {
-    return "weights of type " + std::string(dtype_name(call.weight_type)) + " have no exact matmul";
-  }
-  return supports_weight_rows(call);
-}
-
 Variant matmul_row(const char* name, Isa isa, MatmulFn function, const char* source_hash) {
   Variant variant = exact_row(Op::kMatmul, name, isa, function, source_hash);
   variant.layout = WeightLayout::kRows;
-  variant.supports = supports_matmul;
+  variant.supports = supports_weight_rows;
   return variant;
 }
 

@@ -32,7 +32,7 @@ void expect_rows_close(const std::vector<float>& values, const std::vector<float
                        int64_t rows, const std::string& what) {
   ASSERT_EQ(values.size(), expected.size());
   const auto size = static_cast<int64_t>(values.size());
-  if (size / rows < 8) rows = 1;
+  if (size / rows < 32) rows = 1;
   const int64_t columns = size / rows;
   for (int64_t r = 0; r < rows; ++r) {
     EXPECT_LE(relative_error(values.data() + r * columns, expected.data() + r * columns, columns),
@@ -126,6 +126,25 @@ TEST(EveryVariant, MatmulOfFloatsMatchesReference) {
   }
 }
 
+TEST(EveryVariant, MatmulOfPackedWeightsMatchesReference) {
+  Random random(9);
+  Runner runner(2);
+  for (const DType type : {DType::kP8, DType::kP4}) {
+    for (int64_t rows = 1; rows <= 17; ++rows) {
+      check_matmul(type, {rows, random.integer(1, 70), random.integer(1, 1300)}, runner, random);
+    }
+    for (const int64_t k : {1, 16, 31, 33, 48, 63, 64, 65}) {
+      for (const int64_t rows : {1, 5, 8, 9, 17}) {
+        check_matmul(type, {rows, 67, k}, runner, random);
+      }
+    }
+    check_matmul(type, {33, 135, 529}, runner, random);
+    check_matmul(type, {2, 2880, 2880}, runner, random);
+    check_matmul(type, {9, 31, 10944}, runner, random);
+    for (const int64_t n : {1, 7, 8, 9}) check_matmul(type, {17, n, 512}, runner, random);
+  }
+}
+
 TEST(EveryVariant, MatmulRefusesWithAReason) {
   OpCall call;
   call.op = Op::kMatmul;
@@ -136,25 +155,29 @@ TEST(EveryVariant, MatmulRefusesWithAReason) {
     EXPECT_NE(row.supports(call).find("k = 48 is not a multiple"), std::string::npos) << row.name;
     call.weight_type = DType::kI32;
     EXPECT_NE(row.supports(call).find("i32"), std::string::npos) << row.name;
-    call.weight_type = DType::kBF16;
-    EXPECT_EQ(row.supports(call), "") << row.name;
+    for (const DType type : {DType::kBF16, DType::kP4, DType::kP8}) {
+      call.weight_type = type;
+      EXPECT_EQ(row.supports(call), "") << row.name;
+    }
   });
 }
 
 TEST(EveryVariant, EmbeddingIsTheDequantisedRow) {
   Random random(3);
   Runner runner;
-  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_1}) {
-    const std::vector<uint8_t> table = random.weights(type, 11, 96);
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_1,
+                           DType::kP8, DType::kP4}) {
+    const int64_t k = pads_rows(type) ? 83 : 96;
+    const std::vector<uint8_t> table = random.weights(type, 11, k);
     const std::vector<int32_t> tokens = {3, 10, 0, 3};
-    std::vector<float> expected(4 * 96);
+    std::vector<float> expected(static_cast<size_t>(4 * k));
     for (size_t t = 0; t < tokens.size(); ++t) {
-      dequantize_row(type, table.data() + tokens[t] * row_bytes(type, 96), 96,
-                     expected.data() + t * 96);
+      dequantize_row(type, table.data() + tokens[t] * row_bytes(type, k), k,
+                     expected.data() + static_cast<int64_t>(t) * k);
     }
     for_each_row(Op::kEmbedding, [&](const Variant& row) {
       std::vector<float> out(expected.size());
-      EmbeddingArgs args{table.data(), type, tokens.data(), out.data(), 4, 11, 96};
+      EmbeddingArgs args{table.data(), type, tokens.data(), out.data(), 4, 11, k};
       runner.run(row, args);
       expect_stamped(runner, row, call_of(args, Phase::kPrefill));
       EXPECT_EQ(out, expected) << row.name;
