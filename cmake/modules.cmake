@@ -93,16 +93,26 @@ function(reckon_add_tests)
   include(GoogleTest)
   add_test(NAME cmake.source_hash
            COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/source_hash_test.py)
+  # Where the tests' data is, in one small object: a path in every test's command line would keep a
+  # second clone from finding them in the compiler cache.
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_data.cpp CONTENT
+    "namespace reckon {\nextern const char* const kTestDataFolder;\n\
+const char* const kTestDataFolder = \"@PROJECT_SOURCE_DIR@/tests\";\n}\n" @ONLY)
+  add_library(reckon_test_data STATIC ${PROJECT_BINARY_DIR}/generated/test_data.cpp)
   get_property(modules GLOBAL PROPERTY RECKON_MODULES)
   foreach(module IN LISTS modules)
     file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${module}/*_test.cpp)
     if(tests)
       add_executable(${module}_test ${tests})
       target_compile_options(${module}_test PRIVATE ${RECKON_COMPILE_FLAGS})
-      target_compile_definitions(${module}_test PRIVATE
-        RECKON_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" RECKON_BINARY_DIR="${PROJECT_BINARY_DIR}")
-      target_link_libraries(${module}_test PRIVATE reckon_${module} GTest::gtest_main GTest::gmock)
+      target_link_libraries(${module}_test PRIVATE reckon_${module} reckon_test_data
+                            GTest::gtest_main GTest::gmock)
       foreach(test IN LISTS tests)
+        file(STRINGS ${test} names_paths REGEX "RECKON_(TEST_DATA|BINARY_DIR)")
+        if(names_paths)
+          set_property(SOURCE ${test} APPEND PROPERTY COMPILE_DEFINITIONS
+            RECKON_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" RECKON_BINARY_DIR="${PROJECT_BINARY_DIR}")
+        endif()
         file(STRINGS ${test} runs_reckon REGEX RECKON_BINARY_DIR)
         if(runs_reckon AND TARGET reckon)
           add_dependencies(${module}_test reckon)

@@ -12,9 +12,16 @@ endif()
 
 option(RECKON_SANITIZE "Build with AddressSanitizer and UndefinedBehaviourSanitizer" OFF)
 
+# Paths below the source root are cached relative to the build folder, so that a second clone finds
+# what the first one compiled. Debug information names the folder that it was compiled in, so builds
+# with -g leave that in the key.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR})
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    list(APPEND CMAKE_CXX_COMPILER_LAUNCHER CCACHE_NOHASHDIR=1)
+  endif()
+  list(APPEND CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
 # -ffp-contract=off: a*b+c is an FMA only where a kernel says so, in every build.

@@ -17,15 +17,12 @@
 #include "formats/gguf.h"
 #include "formats/model_path.h"
 
-// The build says where the tests' data is; by default, from the repository's root.
-#ifndef RECKON_TEST_DATA
-#define RECKON_TEST_DATA "tests"
-#endif
-
 namespace reckon {
 
+extern const char* const kTestDataFolder;  // the build defines it (cmake/modules.cmake)
+
 inline std::string golden_path(std::string_view name) {
-  return std::string(RECKON_TEST_DATA) + "/golden/" + std::string(name);
+  return std::string(kTestDataFolder) + "/golden/" + std::string(name);
 }
 
 inline std::string read_file(const std::string& path) {
