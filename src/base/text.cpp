@@ -1,8 +1,12 @@
 #include "base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 #include <numeric>
+
+#include "base/utf8.h"
 
 namespace reckon {
 namespace {
@@ -56,6 +60,48 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
     text += parts[i];
   }
   return text;
+}
+
+std::string counted(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string one_line(std::string_view text) {
+  std::string line;
+  while (!text.empty()) {
+    const Utf8Char next = decode_utf8(text);
+    const std::string_view bytes = text.substr(0, next.length);
+    text.remove_prefix(next.length);
+    if (bytes == "\n" || bytes == "\r" || bytes == "\t") {
+      line += ' ';
+    } else if (next.status == Utf8Status::kValid && next.code_point >= 0x20 &&
+               (next.code_point < 0x7f || next.code_point > 0x9f)) {
+      line += bytes;
+    } else {
+      for (const char c : bytes) line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return line;
+}
+
+std::string shorten(std::string_view text, size_t bytes) {
+  if (text.size() <= bytes) return std::string(text);
+  return std::string(text.substr(0, valid_utf8_prefix(text.substr(0, bytes)))) + "…";
+}
+
+std::string shell_quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      text += "'\\''";
+    } else {
+      text += c;
+    }
+  }
+  return text + "'";
 }
 
 std::string utc_timestamp() {

@@ -30,6 +30,31 @@ TEST(Text, JoinUndoesSplit) {
   EXPECT_EQ(join({}, ", "), "");
 }
 
+TEST(Text, CountsInSingularAndPlural) {
+  EXPECT_EQ(counted(0, "round"), "0 rounds");
+  EXPECT_EQ(counted(1, "round"), "1 round");
+  EXPECT_EQ(counted(2, "A/A round"), "2 A/A rounds");
+}
+
+TEST(Text, OneLineShowsWhatIsNoText) {
+  EXPECT_EQ(one_line("a\nb\tc\r"), "a b c ");
+  EXPECT_EQ(one_line("\x7f\x01\xc2\x9b"), "\\x7f\\x01\\xc2\\x9b");
+  EXPECT_EQ(one_line("x\xffy\xc3"), "x\\xffy\\xc3");
+  EXPECT_EQ(one_line("€ü"), "€ü");
+}
+
+TEST(Text, ShortenCutsBetweenCharacters) {
+  EXPECT_EQ(shorten("abc", 3), "abc");
+  EXPECT_EQ(shorten("abcd", 3), "abc…");
+  EXPECT_EQ(shorten("a€€", 5), "a€…");
+}
+
+TEST(Text, QuotesForAShell) {
+  EXPECT_EQ(shell_quoted("a/b-c.yaml"), "a/b-c.yaml");
+  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(shell_quoted("it's two words"), "'it'\\''s two words'");
+}
+
 TEST(Text, TimestampsAreUtc) {
   EXPECT_THAT(utc_timestamp(), MatchesRegex("20..-..-..T..:..:..Z"));
 }

@@ -17,7 +17,6 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
-#include "formats/utf8.h"
 
 namespace reckon::cli {
 namespace {
@@ -29,25 +28,9 @@ std::string self_path(const char* argv0) {
   return length > 0 ? std::string(path.data(), static_cast<size_t>(length)) : std::string(argv0);
 }
 
-// A word as a shell reads it back.
-std::string quoted(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string text = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      text += "'\\''";
-    } else {
-      text += c;
-    }
-  }
-  return text + "'";
-}
-
 std::string typed_line(int argc, char** argv) {
   std::string line = "reckon";
-  for (int i = 1; i < argc; ++i) line += " " + quoted(argv[i]);
+  for (int i = 1; i < argc; ++i) line += " " + shell_quoted(argv[i]);
   return line;
 }
 
@@ -57,26 +40,7 @@ std::string version_text() {
                      build.dirty ? ", modified" : "", build.compiler);
 }
 
-// Errors are exactly one line of text, whatever a file is called or a library says: line ends
-// become spaces; other control characters and bytes that are not UTF-8 are shown as \x1b.
-std::string one_line(std::string_view text) {
-  std::string line;
-  while (!text.empty()) {
-    const Utf8Char next = decode_utf8(text);
-    const std::string_view bytes = text.substr(0, next.length);
-    text.remove_prefix(next.length);
-    if (bytes == "\n" || bytes == "\r" || bytes == "\t") {
-      line += ' ';
-    } else if (next.status == Utf8Status::kValid && next.code_point >= 0x20 &&
-               (next.code_point < 0x7f || next.code_point > 0x9f)) {
-      line += bytes;
-    } else {
-      for (const char c : bytes) line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    }
-  }
-  return line;
-}
-
+// Errors are exactly one line of text, whatever a file is called or a library says.
 void print_error(const std::string& message) {
   std::fflush(stdout);
   const std::string line =

@@ -4,8 +4,8 @@
 #include <iterator>
 #include <vector>
 
+#include "base/utf8.h"
 #include "formats/unicode_tables.h"
-#include "formats/utf8.h"
 
 namespace reckon {
 namespace {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/utf8.h"
 #include "formats/nfc.h"
 #include "formats/unicode_classes.h"
-#include "formats/utf8.h"
 
 namespace reckon {
 namespace {

@@ -7,11 +7,11 @@
 #include <limits>
 #include <unordered_map>
 
+#include "base/utf8.h"
 #include "formats/bpe.h"
 #include "formats/byte_alphabet.h"
 #include "formats/file_error.h"
 #include "formats/pretokenizer.h"
-#include "formats/utf8.h"
 
 namespace reckon {
 namespace {

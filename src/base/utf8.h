@@ -25,6 +25,7 @@ struct Utf8Char {
 
 // The length of the longest prefix of `text` that is valid UTF-8.
 [[nodiscard]] size_t valid_utf8_prefix(std::string_view text);
+[[nodiscard]] bool valid_utf8(std::string_view text);
 
 inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";  // U+FFFD
 

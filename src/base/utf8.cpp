@@ -1,4 +1,4 @@
-#include "formats/utf8.h"
+#include "base/utf8.h"
 
 #include <cstdint>
 
@@ -51,6 +51,10 @@ size_t valid_utf8_prefix(std::string_view text) {
     end += next.length;
   }
   return end;
+}
+
+bool valid_utf8(std::string_view text) {
+  return valid_utf8_prefix(text) == text.size();
 }
 
 void append_utf8(char32_t code_point, std::string& text) {

@@ -1,0 +1,13 @@
+// Is this path a file that can be read to its end? Asked before it is opened, because a pipe would
+// wait for a writer and a folder fails late.
+#pragma once
+
+#include <string>
+
+namespace reckon {
+
+// "" for a regular file (links are followed); else what it is, to stand behind its name: "no such
+// file", "is a folder, not a file", "is a pipe, not a file", or why it cannot be looked at.
+[[nodiscard]] std::string why_not_a_file(const std::string& path);
+
+}  // namespace reckon
