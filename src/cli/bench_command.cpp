@@ -2,19 +2,19 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <random>
 
 #include "base/build_info.h"
 #include "base/bytes.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/table.h"
 #include "engine/session.h"
+#include "measure/noise.h"
 
 namespace reckon::cli {
 namespace {
@@ -33,27 +33,18 @@ struct BenchTest {
   std::string name;  // "pp512", "tg128"
   int64_t tokens = 0;
   std::vector<int64_t> samples_ns;
-
-  [[nodiscard]] std::vector<double> rates() const {
-    std::vector<double> rates;
-    for (const int64_t ns : samples_ns) {
-      rates.push_back(static_cast<double>(tokens) * 1e9 / static_cast<double>(ns));
-    }
-    return rates;
-  }
+  std::vector<double> rates;  // tokens a second, of each sample
+  double mean_rate = 0;
+  double deviation = 0;  // sample standard deviation; 0 for a single sample, as llama-bench prints
 };
 
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-// Sample standard deviation; 0 for a single sample, as llama-bench prints it.
-double deviation(const std::vector<double>& values) {
-  if (values.size() < 2) return 0;
-  const double center = mean(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - center) * (value - center);
-  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+Status add_statistics(BenchTest& test) {
+  for (const int64_t ns : test.samples_ns) {
+    test.rates.push_back(static_cast<double>(test.tokens) * 1e9 / static_cast<double>(ns));
+  }
+  test.mean_rate = measure::mean(test.rates);
+  TRY_ASSIGN(test.deviation, measure::standard_deviation(test.rates));
+  return {};
 }
 
 // Speed does not depend on which tokens are run, so that a checkpoint without a tokenizer will do.
@@ -93,12 +84,12 @@ Result<int64_t> time_decode(engine::Session& session, std::span<const int32_t> t
 }
 
 // Prefill and decode are interleaved, so that a slow minute of the machine hits both.
-Result<std::vector<BenchTest>> measure(engine::Session& session, const BenchOptions& options,
-                                       int64_t vocabulary) {
+Result<std::vector<BenchTest>> run_tests(engine::Session& session, const BenchOptions& options,
+                                         int64_t vocabulary) {
   const auto prompt = random_tokens(options.prompt, vocabulary);
   const auto generated = random_tokens(options.generate + 1, vocabulary);
-  BenchTest prefill{fmt::format("pp{}", options.prompt), options.prompt, {}};
-  BenchTest decode{fmt::format("tg{}", options.generate), options.generate, {}};
+  BenchTest prefill{fmt::format("pp{}", options.prompt), options.prompt, {}, {}, 0, 0};
+  BenchTest decode{fmt::format("tg{}", options.generate), options.generate, {}, {}, 0, 0};
   for (int i = -1; i < options.repetitions; ++i) {  // -1: a warm-up that is not counted
     if (options.prompt > 0) {
       TRY_ASSIGN(const int64_t ns, time_prefill(session, prompt));
@@ -112,12 +103,12 @@ Result<std::vector<BenchTest>> measure(engine::Session& session, const BenchOpti
   std::vector<BenchTest> tests;
   if (options.prompt > 0) tests.push_back(std::move(prefill));
   if (options.generate > 0) tests.push_back(std::move(decode));
+  for (BenchTest& test : tests) TRY(add_statistics(test));
   return tests;
 }
 
 nlohmann::json to_json(const BenchTest& test, const engine::LoadedModel& model,
                        const engine::Session& session) {
-  const std::vector<double> rates = test.rates();
   const Checkpoint& checkpoint = model.checkpoint();
   return {{"build_commit", build_info().commit},
           {"build_dirty", build_info().dirty},
@@ -133,9 +124,9 @@ nlohmann::json to_json(const BenchTest& test, const engine::LoadedModel& model,
           {"test", test.name},
           {"n_tokens", test.tokens},
           {"samples_ns", test.samples_ns},
-          {"samples_ts", rates},
-          {"avg_ts", mean(rates)},
-          {"stddev_ts", deviation(rates)},
+          {"samples_ts", test.rates},
+          {"avg_ts", test.mean_rate},
+          {"stddev_ts", test.deviation},
           {"peak_bytes", session.arenas().peak_bytes()}};
 }
 
@@ -150,11 +141,10 @@ Table to_table(const std::vector<BenchTest>& tests, const engine::LoadedModel& m
                {"tok/s", Align::kRight},
                {"sd", Align::kRight}});
   for (const BenchTest& test : tests) {
-    const std::vector<double> rates = test.rates();
     table.add({model.model().info().family, format_bytes_short(model.checkpoint().total_bytes()),
                model.checkpoint().weight_format(), session.planner().device().backend,
                std::to_string(session.planner().threads()), test.name,
-               fmt::format("{:.2f}", mean(rates)), fmt::format("{:.2f}", deviation(rates))});
+               fmt::format("{:.2f}", test.mean_rate), fmt::format("{:.2f}", test.deviation)});
   }
   return table;
 }
@@ -182,14 +172,14 @@ Result<ExitCode> run_bench(const BenchOptions& options) {
   TRY_ASSIGN(const auto model, engine::LoadedModel::open(options.engine.model));
   const int64_t needed = std::max(options.prompt, options.generate + 1);
   if (options.engine.context != 0 && options.engine.context < needed) {
-    return usage_error(fmt::format("--ctx {} cannot hold the {} tokens of this benchmark",
-                                   options.engine.context, needed));
+    return usage_error(fmt::format("--ctx {} cannot hold the {} of this benchmark",
+                                   options.engine.context, counted(needed, "token")));
   }
   TRY_ASSIGN(const engine::SessionOptions session_opts,
              session_options(options.engine,
                              options.engine.context != 0 ? options.engine.context : needed));
   TRY_ASSIGN(const auto session, engine::Session::create(*model, session_opts));
-  TRY_ASSIGN(const auto tests, measure(*session, options, model->model().info().vocabulary));
+  TRY_ASSIGN(const auto tests, run_tests(*session, options, model->model().info().vocabulary));
   print(tests, *model, *session, options);
   return kExitDone;
 }

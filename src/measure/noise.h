@@ -11,6 +11,9 @@ namespace reckon::measure {
 // A/A rounds that a WON, LOST or NEUTRAL needs.
 inline constexpr int kMinimumNoiseRounds = 20;
 
+// Fewer say too little about noise for a band to be worth showing.
+inline constexpr int kShownNoiseRounds = 5;
+
 struct Noise {
   int rounds = 0;                 // K
   double standard_deviation = 0;  // s_m, log units; meaningless below two rounds
@@ -19,6 +22,9 @@ struct Noise {
     return rounds < kMinimumNoiseRounds ? kMinimumNoiseRounds - rounds : 0;
   }
 };
+
+// Arithmetic mean of at least one value.
+[[nodiscard]] double mean(std::span<const double> values);
 
 // Sample standard deviation (n - 1); 0 below two values. Errors: a value that is not finite.
 [[nodiscard]] Result<double> standard_deviation(std::span<const double> values);

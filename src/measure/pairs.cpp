@@ -27,10 +27,6 @@ Order opposite(Order order) {
   return order == Order::kBaseFirst ? Order::kArmFirst : Order::kBaseFirst;
 }
 
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 }  // namespace
 
 Result<double> log_ratio(double base, double arm, Better better) {

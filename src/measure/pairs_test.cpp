@@ -130,6 +130,10 @@ TEST(Noise, IsTheSampleDeviationOfMedians) {
   EXPECT_EQ(estimate_noise(std::vector<double>(25, 0.5)).value().missing_rounds(), 0);
 }
 
+TEST(Noise, Mean) {
+  EXPECT_DOUBLE_EQ(mean(std::vector<double>{1, 2, 6}), 3);
+}
+
 TEST(Noise, EdgeCases) {
   EXPECT_EQ(estimate_noise({}).value().rounds, 0);
   EXPECT_EQ(estimate_noise({}).value().missing_rounds(), kMinimumNoiseRounds);

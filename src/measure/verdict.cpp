@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
+#include "base/text.h"
 #include "measure/student_t.h"
 
 namespace reckon::measure {
@@ -41,8 +41,8 @@ Status check_noise(const Noise& noise) {
       noise.standard_deviation >= 0) {
     return {};
   }
-  return failed(fmt::format("noise of {} over {} rounds is not a standard deviation",
-                            noise.standard_deviation, noise.rounds));
+  return failed(fmt::format("noise of {} over {} is not a standard deviation",
+                            noise.standard_deviation, counted(noise.rounds, "round")));
 }
 
 Call call_of(const Evidence& evidence, const Decision& decision) {
@@ -75,7 +75,7 @@ Result<Decision> decide(const Evidence& evidence) {
 
   const double rounds = static_cast<double>(medians.size());
   Decision decision;
-  decision.mean_log = std::accumulate(medians.begin(), medians.end(), 0.0) / rounds;
+  decision.mean_log = mean(medians);
   decision.effect = std::expm1(decision.mean_log);
   decision.same_sign = all_same_sign(medians);
   decision.missing_noise_rounds = evidence.noise.missing_rounds();
@@ -95,8 +95,7 @@ Result<Decision> decide(const Evidence& evidence) {
 Result<Band> design_band(const Noise& noise, int rounds) {
   TRY(check_noise(noise));
   if (noise.rounds < 2) {
-    return failed(
-        fmt::format("{} A/A rounds say nothing about noise: at least 2 are needed", noise.rounds));
+    return failed(fmt::format("noise takes at least 2 A/A rounds, and there are {}", noise.rounds));
   }
   if (rounds < 1) return usage_error(fmt::format("rounds {}: expected at least 1", rounds));
   return band_of(noise.standard_deviation / std::sqrt(static_cast<double>(rounds)), noise);
