@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "experiment/numbers.h"
 #include "experiment/prepare.h"
 #include "experiment/recorder.h"
@@ -52,17 +53,64 @@ std::optional<double> seconds_a_pair(const ledger::Ledger& ledger, const ledger:
   return seconds / static_cast<double>(pairs);
 }
 
-std::string run_text(const CheckedExperiment& checked) {
-  std::string text = fmt::format("would run {} rounds of {} pairs", checked.rounds, checked.pairs);
-  if (checked.seconds) text += ", about " + duration_text(*checked.seconds);
-  if (checked.smallest_effect) {
+// A/A rounds that the ledger will hold of one workload class once the queue has come this far.
+struct FloorStage {
+  ledger::Scope scope;
+  int rounds = 0;
+};
+
+class FloorStages {
+ public:
+  void add(const ledger::Scope& scope, int rounds) { stages_.push_back({scope, rounds}); }
+
+  // At least `stored`, which the ledger holds now.
+  [[nodiscard]] int rounds_by_then(const ledger::Scope& scope, int stored) const {
+    int rounds = stored;
+    for (const FloorStage& stage : stages_) {
+      if (ledger::same_noise(stage.scope, scope)) rounds = std::max(rounds, stage.rounds);
+    }
+    return rounds;
+  }
+
+ private:
+  std::vector<FloorStage> stages_;
+};
+
+std::string run_text(const CheckedExperiment& checked, const measure::Noise& noise) {
+  std::string text = fmt::format("would run {} of {}", counted(checked.rounds, "round"),
+                                 counted(checked.pairs, "pair"));
+  text += checked.seconds ? ", about " + duration_text(*checked.seconds)
+                          : std::string("; cost: not measured yet");
+  if (checked.smallest_effect && unknown_band_text(noise.rounds).empty()) {
     text += fmt::format("; sees +{} and more", share_text(*checked.smallest_effect));
   }
   return text;
 }
 
+// Too few A/A rounds end in INCONCLUSIVE whatever the arms do: said before anybody pays for it.
+std::string noise_note(const measure::Noise& stored, int by_then, double seconds_a_round) {
+  const int needed = measure::kMinimumNoiseRounds;
+  if (by_then == stored.rounds) {
+    return missing_noise_text(stored, seconds_a_round) + ": it must end INCONCLUSIVE";
+  }
+  const std::string stage = fmt::format(
+      "{} of {} A/A rounds of this workload class are stored, and {} of them once this "
+      "queue's own are measured",
+      stored.rounds, needed, by_then);
+  if (by_then >= needed) return stage;
+  return fmt::format("{}; {} missing: it must end INCONCLUSIVE", stage, needed - by_then);
+}
+
+std::string short_floor_note(int rounds) {
+  return fmt::format(
+      "{} {} {} of the needed {} missing: every comparison of this workload class must end "
+      "INCONCLUSIVE",
+      counted(rounds, "A/A round"), rounds == 1 ? "leaves" : "leave",
+      measure::kMinimumNoiseRounds - rounds, measure::kMinimumNoiseRounds);
+}
+
 void apply(const Prepared& prepared, const Judgement& judgement, const ledger::Ledger& ledger,
-           CheckedExperiment& checked) {
+           FloorStages& stages, CheckedExperiment& checked) {
   const Experiment& experiment = prepared.experiment;
   checked.notes.insert(checked.notes.end(), judgement.notes.begin(), judgement.notes.end());
   checked.only_base = prepared.predicted.only_base;
@@ -73,6 +121,15 @@ void apply(const Prepared& prepared, const Judgement& judgement, const ledger::L
   checked.rounds_to_see = judgement.rounds_to_see;
   if (judgement.band) checked.smallest_effect = std::expm1(judgement.band->smallest_detectable);
   checked.text = judgement.text;
+  checked.reasons = judgement.reasons;
+  int noise_by_then = stages.rounds_by_then(prepared.scope, judgement.noise.rounds);
+  if (experiment.is_floor() && judgement.next != Judgement::Next::kRefuse) {
+    noise_by_then = std::max(noise_by_then, experiment.rounds);
+    stages.add(prepared.scope, noise_by_then);
+    if (noise_by_then < measure::kMinimumNoiseRounds) {
+      checked.notes.push_back(short_floor_note(noise_by_then));
+    }
+  }
   switch (judgement.next) {
     case Judgement::Next::kRefuse:
     case Judgement::Next::kKeep:
@@ -95,20 +152,20 @@ void apply(const Prepared& prepared, const Judgement& judgement, const ledger::L
   if (a_pair) checked.seconds = *a_pair * pairs_a_round * judgement.rounds;
   if (!experiment.is_floor() && checked.missing_noise_rounds > 0) {
     checked.notes.push_back(
-        missing_noise_text(judgement.noise, a_pair.value_or(0) * pairs_a_round));
+        noise_note(judgement.noise, noise_by_then, a_pair.value_or(0) * pairs_a_round));
   }
-  checked.text = run_text(checked);
+  checked.text = run_text(checked, judgement.noise);
 }
 
 CheckedExperiment check_experiment(const Queue& queue, const Experiment& experiment, Runner& runner,
-                                   const ledger::Store& store) {
+                                   const ledger::Store& store, FloorStages& stages) {
   CheckedExperiment checked;
   checked.id = experiment.id;
   const auto attempt = [&]() -> Status {
     TRY_ASSIGN(const Prepared prepared, prepare(queue.path, experiment, runner));
     TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(store, checked.notes));
     TRY_ASSIGN(const Judgement judgement, judge(prepared, ledger, false));
-    apply(prepared, judgement, ledger, checked);
+    apply(prepared, judgement, ledger, stages, checked);
     return {};
   };
   if (const Status status = attempt(); !status.ok()) {
@@ -124,8 +181,9 @@ CheckedExperiment check_experiment(const Queue& queue, const Experiment& experim
 QueueCheck check_queue(const Queue& queue, Runner& runner, const ledger::Store& store) {
   QueueCheck check;
   check.queue = queue.name;
+  FloorStages stages;
   for (const Experiment& experiment : queue.experiments) {
-    check.experiments.push_back(check_experiment(queue, experiment, runner, store));
+    check.experiments.push_back(check_experiment(queue, experiment, runner, store, stages));
   }
   return check;
 }
@@ -158,6 +216,7 @@ nlohmann::json to_json(const QueueCheck& check) {
       object["rounds"] = checked.rounds;
       object["pairs"] = checked.pairs;
     }
+    if (!checked.reasons.empty()) object["reasons"] = checked.reasons;
     if (checked.seconds) object["seconds"] = *checked.seconds;
     if (checked.smallest_effect) object["smallest_effect"] = *checked.smallest_effect;
     if (checked.rounds_to_see) object["rounds_to_see"] = *checked.rounds_to_see;

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <thread>
 
-#include "experiment/utf8.h"
+#include "base/text.h"
 
 namespace reckon::experiment {
 namespace {

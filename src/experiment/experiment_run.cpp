@@ -44,7 +44,7 @@ class ExperimentRun {
       case Judgement::Next::kKeep:
         return conclude_floor(OutcomeKind::kKept);
       case Judgement::Next::kRecordVoid:
-        return record_verdict({}, void_by_plan(prepared_, judgement_.text, environment()));
+        return record_verdict({}, void_by_plan(prepared_, judgement_, environment()));
       case Judgement::Next::kRecordOutOfMemory:
         return record_verdict({}, out_of_memory(prepared_, judgement_.text, environment()));
       case Judgement::Next::kRun:
@@ -208,9 +208,9 @@ class ExperimentRun {
     size_t pairs = 0;
     for (const CollectedRound& round : samples.rounds) pairs += round.pairs.size();
     return finish(OutcomeKind::kPaused,
-                  fmt::format("stopped: {}; {} finished pairs wait in the journal, and the same "
-                              "command goes on",
-                              why, pairs));
+                  fmt::format("stopped: {}; {} in the journal, and the same command goes on", why,
+                              pairs == 1 ? "1 finished pair waits"
+                                         : fmt::format("{} finished pairs wait", pairs)));
   }
 
   Status finish(OutcomeKind kind, std::string text) {

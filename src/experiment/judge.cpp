@@ -25,26 +25,17 @@ std::string why_not_fitting(const Prediction& plan, const Arm& arm) {
                      format_bytes(arm.memory_limit_bytes.value_or(plan.budget_bytes)));
 }
 
-std::string near_text(const ledger::NearFinding& near) {
-  std::vector<std::string> parts;
-  for (const ledger::ScopeDifference& difference : near.differences) {
-    parts.push_back(fmt::format("{} {} there, {} here", difference.field,
-                                difference.a.empty() ? "unset" : difference.a,
-                                difference.b.empty() ? "unset" : difference.b));
-  }
-  return fmt::format("near: {} ({})", near.text, join(parts, "; "));
-}
-
 void note_findings(const ledger::Consultation& answer, std::vector<std::string>& notes) {
   for (const ledger::StaleFinding& stale : answer.stale) notes.push_back("stale: " + stale.text);
   for (const ledger::Finding& allowed : answer.allowed) notes.push_back("known: " + allowed.text);
   for (const ledger::OfferFinding& offer : answer.offers) notes.push_back("offer: " + offer.text);
   for (size_t i = 0; i < std::min(answer.near.size(), kNearShown); ++i) {
-    notes.push_back(near_text(answer.near[i]));
+    notes.push_back("near: " + ledger::near_text(answer.near[i]));
   }
   if (answer.near.size() > kNearShown) {
+    const size_t more = answer.near.size() - kNearShown;
     notes.push_back(
-        fmt::format("near: {} more entries of this switch", answer.near.size() - kNearShown));
+        fmt::format("near: {} more {} of this switch", more, more == 1 ? "entry" : "entries"));
   }
 }
 
@@ -70,7 +61,7 @@ Judgement judge_floor(const Prepared& prepared, const ledger::Ledger& ledger, Ju
   judgement.joins = floor_entry(ledger, prepared.scope);
   if (judgement.noise.rounds >= asked) {
     std::string text =
-        fmt::format("kept {} A/A rounds: nothing to measure", judgement.noise.rounds);
+        fmt::format("kept {}: nothing to measure", counted(judgement.noise.rounds, "A/A round"));
     return stop(std::move(judgement), Judgement::Next::kKeep, std::move(text));
   }
   judgement.rounds = asked - judgement.noise.rounds;
@@ -96,20 +87,23 @@ std::string too_small_text(const Prepared& prepared, const Judgement& judgement)
   const double more_pairs = std::ceil(pairs * (seen / claimed) * (seen / claimed));
   const int rounds = judgement.rounds + static_cast<int>(judgement.earlier.size());
   return fmt::format(
-      "the claim of +{:.3g}% is smaller than {} rounds of {} pairs can see here (+{:.2g}%); it "
-      "takes {} rounds, or about {:.0f} pairs a round (with A/A rounds of that size)",
-      *prepared.experiment.claim * 100, rounds, pairs, std::expm1(seen) * 100,
-      judgement.rounds_to_see ? fmt::format("{}", *judgement.rounds_to_see)
-                              : std::string("over a million"),
+      "the claim of +{:.3g}% is smaller than {} of {} can see here (+{:.2g}%); it takes {}, or "
+      "about {:.0f} pairs a round (with A/A rounds of that size)",
+      *prepared.experiment.claim * 100, counted(rounds, "round"), counted(pairs, "pair"),
+      std::expm1(seen) * 100,
+      judgement.rounds_to_see ? counted(*judgement.rounds_to_see, "round")
+                              : std::string("over a million rounds"),
       more_pairs);
 }
 
-std::string void_text(const Prepared& prepared) {
+Judgement void_by_plan(const Prepared& prepared, Judgement judgement) {
   const Reach& reach = prepared.experiment.reach;
-  const std::string reason =
-      reason_at(prepared.arm_plan, reach, prepared.experiment.switch_pair.key);
-  return fmt::format("the plans of both arms are equal at {}{}", reach_text(reach),
-                     reason.empty() ? "" : ": " + reason);
+  const std::string& key = prepared.experiment.switch_pair.key;
+  judgement.reasons = reasons_at(prepared.arm_plan, reach, key);
+  const std::string rule = deciding_rule(judgement.reasons, key);
+  return stop(std::move(judgement), Judgement::Next::kRecordVoid,
+              fmt::format("the plans of both arms are equal at {}{}", reach_text(reach),
+                          rule.empty() ? "" : ": " + rule));
 }
 
 }  // namespace
@@ -143,7 +137,7 @@ Result<Judgement> judge(const Prepared& prepared, const ledger::Ledger& ledger, 
   }
   if (experiment.is_floor()) return judge_floor(prepared, ledger, std::move(judgement));
   if (same_at_reach(prepared.base_plan, prepared.arm_plan, experiment.reach)) {
-    return stop(std::move(judgement), Judgement::Next::kRecordVoid, void_text(prepared));
+    return void_by_plan(prepared, std::move(judgement));
   }
   if (over_limit(prepared.arm_plan, prepared.arm)) {
     return stop(std::move(judgement), Judgement::Next::kRecordOutOfMemory,

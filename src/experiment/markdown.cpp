@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
-#include "experiment/utf8.h"
+#include "experiment/verdict_text.h"
 #include "experiment/words.h"
 
 namespace reckon::experiment {
@@ -66,11 +66,11 @@ std::string table_row(const Outcome& outcome) {
   if (entry != nullptr && entry->verdict && entry->verdict->numbers) {
     const ledger::Numbers& numbers = *entry->verdict->numbers;
     if (numbers.effect) effect = signed_share_text(*numbers.effect);
-    if (numbers.noise_band) band = "±" + share_text(numbers.noise_band->high);
+    if (const auto shown = shown_noise_band(numbers)) band = band_text(shown->low, shown->high);
     base = values_text(numbers.base_values, numbers.unit);
     arm = values_text(numbers.arm_values, numbers.unit);
-  } else if (outcome.floor && outcome.floor->band) {
-    band = "±" + share_text(std::expm1(outcome.floor->band->noise_band));
+  } else if (outcome.floor && outcome.floor->shows_band()) {
+    band = log_band_text(outcome.floor->band->noise_band);
   }
   return fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", escaped(outcome.id),
                      result_word(outcome), effect, band, escaped(base), escaped(arm),
@@ -82,24 +82,27 @@ std::string numbers_section(const ledger::Numbers& numbers) {
       fmt::format("- {} (round by round): base {}, arm {}\n", escaped(numbers.metric),
                   escaped(values_text(numbers.base_values, numbers.unit)),
                   escaped(values_text(numbers.arm_values, numbers.unit)));
+  const std::optional<ledger::Interval> band = shown_noise_band(numbers);
   if (numbers.effect) {
     text += fmt::format("- Effect: {} ({} is better)", signed_share_text(*numbers.effect),
                         numbers.higher_is_better ? "higher" : "lower");
-    if (numbers.interval) {
+    if (numbers.interval && (band || !numbers.noise_band)) {
       text += fmt::format("; 90% interval {}", interval_text(*numbers.interval));
     }
     if (numbers.claim) text += fmt::format("; claim +{}", share_text(*numbers.claim));
     text += "\n";
   }
-  if (numbers.noise_band) {
+  if (band) {
     text += fmt::format(
-        "- Noise band: {}, from {}", interval_text(*numbers.noise_band),
+        "- Noise band: {}, from {}", interval_text(*band),
         noise_source_text(numbers.noise_rounds.value_or(0), numbers.base_values.size()));
     if (numbers.smallest_effect) {
       text += fmt::format("; smallest effect that this design sees +{}",
                           share_text(*numbers.smallest_effect));
     }
     text += "\n";
+  } else if (numbers.noise_rounds) {
+    text += fmt::format("- Noise band {}\n", unknown_band_text(*numbers.noise_rounds));
   }
   const auto slot = numbers.extra.find("slot_term");
   if (slot != numbers.extra.end() && slot->is_number()) {
@@ -158,11 +161,10 @@ std::string memory_section(const ledger::VerdictBody& verdict) {
 std::string scope_section(const ledger::IdeaBody& idea) {
   const ledger::Scope& scope = idea.scope;
   std::string text = fmt::format(
-      "- Scope: {} ({}, {} units, {} GiB, {}), {} {} {}, chunk {}, context {}, reach {}\n",
+      "- Scope: {} ({}, {}), {} {} {}, chunk {}, context {}, reach {}\n",
       escaped(idea.device_name.empty() ? scope.device.vendor : idea.device_name),
-      escaped(scope.device.isa), scope.device.units, scope.device.memory_gib,
-      escaped(scope.backend), escaped(idea.model_name), escaped(scope.model_family),
-      escaped(scope.weight_format), scope.chunk, scope.context,
+      escaped(device_key_text(scope.device)), escaped(scope.backend), escaped(idea.model_name),
+      escaped(scope.model_family), escaped(scope.weight_format), scope.chunk, scope.context,
       escaped(scope.reach.empty() ? "none" : scope.reach));
   if (!scope.switch_key.empty()) {
     text += fmt::format("- Switch: {}: {} against {}\n", code(scope.switch_key),

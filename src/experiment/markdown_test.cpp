@@ -100,6 +100,15 @@ TEST(Words, ShareAndDurationAndValues) {
   EXPECT_EQ(share_text(0), "0.0%");
   EXPECT_EQ(signed_share_text(-0.039), "-3.9%");
   EXPECT_EQ(signed_share_text(0.5), "+50.0%");
+  EXPECT_EQ(band_text(-0.00652, 0.00656), "±0.66%");
+  EXPECT_EQ(log_band_text(0.049), "±5.0%");
+  EXPECT_EQ(log_band_text(0.06), "-5.8% to +6.2%");
+  EXPECT_EQ(log_band_text(0.0004), "±0.04%");
+  EXPECT_EQ(log_band_text(0.15), "-13.9% to +16.2%");
+  EXPECT_EQ(band_text(0, 0), "±0.0%");
+  EXPECT_EQ(unknown_band_text(4), "not yet known: 4 of 20 A/A rounds");
+  EXPECT_EQ(unknown_band_text(5), "");
+  EXPECT_EQ(noise_source_text(1, 2), "1 A/A round");
   EXPECT_EQ(noise_source_text(20, 2), "20 A/A rounds");
   EXPECT_EQ(noise_source_text(20, 4),
             "20 A/A rounds or the scatter of its own rounds, whichever is larger");
@@ -109,6 +118,11 @@ TEST(Words, ShareAndDurationAndValues) {
   EXPECT_EQ(duration_text(5400), "1.5 h");
   EXPECT_EQ(values_text({949.44, 1951.6, 0.01234567}, "ms"), "949.4 / 1952 / 0.01235 ms");
   EXPECT_EQ(arms_text({1048576}, {2048}, "B"), "1.0 MiB -> 2.0 KiB");
+}
+
+TEST(Words, DeviceKeySaysWhatTheHardwareHas) {
+  EXPECT_EQ(device_key_text({"GenuineIntel", "avx512", 1, 15}), "avx512 hardware, 1 core, 15 GiB");
+  EXPECT_EQ(device_key_text({"nvidia", "sm_90", 132, 0}), "sm_90, 132 SMs");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/text.h"
 #include "experiment/words.h"
 #include "measure/pairs.h"
 #include "measure/verdict.h"
@@ -53,13 +54,13 @@ std::string inconclusive_text(const Prepared& prepared, const Judgement& judgeme
   }
   const measure::Band& band = *decision.band;
   if (std::fabs(decision.mean_log) > band.noise_band) return "the rounds do not agree in sign";
-  std::string text = fmt::format("the effect lies within the noise band of ±{}",
-                                 share_text(std::expm1(band.noise_band)));
+  std::string text =
+      fmt::format("the effect lies within the noise band of {}", log_band_text(band.noise_band));
   if (!prepared.experiment.claim) return text + "; without a claim it cannot be called NEUTRAL";
   text +=
       fmt::format(", and its interval is not inside ±{}", share_text(*prepared.experiment.claim));
   if (judgement.rounds_to_see) {
-    text += fmt::format("; a claim of that size takes {} rounds", *judgement.rounds_to_see);
+    text += "; a claim of that size takes " + counted(*judgement.rounds_to_see, "round");
   }
   return text;
 }

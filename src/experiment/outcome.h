@@ -28,6 +28,11 @@ struct FloorSummary {
   measure::Noise noise;
   int rounds = 2;
   std::optional<measure::Band> band;  // unset below two A/A rounds
+
+  // There is a band, and it rests on enough rounds to be worth a reader's trust.
+  [[nodiscard]] bool shows_band() const {
+    return band.has_value() && noise.rounds >= measure::kShownNoiseRounds;
+  }
 };
 
 struct Outcome {

@@ -45,6 +45,7 @@ struct Judgement {
   };
   Next next = Next::kRun;
   std::string text;
+  std::vector<std::string> reasons;           // kRecordVoid: of the plan, the deciding one first
   std::vector<std::string> notes;             // stale, near and offered entries
   measure::Noise noise;                       // of the workload class, so far
   int rounds = 0;                             // to run now

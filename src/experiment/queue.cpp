@@ -9,8 +9,9 @@
 #include <set>
 #include <span>
 
+#include "base/regular_file.h"
 #include "base/text.h"
-#include "experiment/utf8.h"
+#include "base/utf8.h"
 #include "experiment/yaml_tree.h"
 
 namespace reckon::experiment {
@@ -120,10 +121,10 @@ class Fields {
 };
 
 Result<std::string> read_file(const std::string& path, size_t limit) {
-  std::error_code failure;
-  if (!std::filesystem::is_regular_file(path, failure)) {
-    return usage_error(fmt::format("{}: no such file", path));
+  if (const std::string why = why_not_a_file(path); !why.empty()) {
+    return usage_error(fmt::format("{}: {}", path, why));
   }
+  std::error_code failure;
   if (std::filesystem::file_size(path, failure) > limit) {
     return usage_error(fmt::format("{}: larger than {} bytes", path, limit));
   }
@@ -140,13 +141,17 @@ Result<std::string> read_prompt(const Fields& fields, const std::string& key,
   std::error_code failure;
   fs::path folder = fs::absolute(fields.path(), failure).parent_path();
   fs::path file = folder / name;
-  while (!fs::is_regular_file(file, failure) && folder.has_relative_path()) {
+  std::string obstacle;  // the first of that name, where it is no file
+  while (!fs::is_regular_file(file, failure)) {
+    if (obstacle.empty() && fs::exists(file, failure)) obstacle = why_not_a_file(file.string());
+    if (!folder.has_relative_path()) {
+      return fields.key_error(
+          key, fmt::format("'{}' {}", name,
+                           obstacle.empty() ? "is neither beside the queue nor in a folder above it"
+                                            : obstacle));
+    }
     folder = folder.parent_path();
     file = folder / name;
-  }
-  if (!fs::is_regular_file(file, failure)) {
-    return fields.key_error(
-        key, fmt::format("'{}' is neither beside the queue nor in a folder above it", name));
   }
   Result<std::string> text = read_file(file.string(), kMaximumPromptBytes);
   if (!text.ok()) return fields.key_error(key, text.error().message);
@@ -160,11 +165,9 @@ Result<std::string> prompt_of(const Fields& fields) {
   if (file.empty() == prompt.empty()) {
     return fields.key_error("prompt", "expected one of 'prompt' and 'prompt_file'");
   }
-  const bool names_file =
-      prompt.starts_with("prompts/") && prompt.find_first_of(" \t\n") == std::string::npos;
   if (!file.empty()) {
     TRY_ASSIGN(prompt, read_prompt(fields, "prompt_file", file));
-  } else if (names_file) {
+  } else if (names_prompt_file(prompt)) {
     TRY_ASSIGN(prompt, read_prompt(fields, "prompt", std::string(prompt)));
   }
   if (prompt.empty()) return fields.key_error("prompt_file", "the prompt is empty");
@@ -353,6 +356,10 @@ Result<Queue> parse_queue(std::string_view text, const std::string& path) {
     queue.experiments.push_back(std::move(experiment));
   }
   return queue;
+}
+
+bool names_prompt_file(std::string_view prompt) {
+  return prompt.starts_with("prompts/") && prompt.find_first_of(" \t\n") == std::string_view::npos;
 }
 
 Result<Queue> load_queue(const std::string& path) {

@@ -79,11 +79,15 @@ inline constexpr size_t kMaximumPromptBytes = 1u << 20;
 // `path` names the file in messages; prompt files are looked for beside it, then upwards.
 [[nodiscard]] Result<Queue> parse_queue(std::string_view text, const std::string& path);
 
+// Is this `prompt` the name of a file, as opposed to the text itself?
+[[nodiscard]] bool names_prompt_file(std::string_view prompt);
+
 // A queue of this one experiment that needs no other file: the prompt stands in it and every
 // default is spelled out. What an entry keeps, and what a replay runs.
 [[nodiscard]] std::string standalone_queue(const Experiment& experiment);
 
-// "90" (seconds), "90s", "9m", "1.5h". Usage errors name the text; at most 30 days, above zero.
+// "90s", "9m", "1.5h". Usage errors name the text; at most 30 days, above zero. A bare number is
+// refused: one reader takes it for seconds, another for minutes.
 [[nodiscard]] Result<double> parse_seconds(std::string_view text);
 
 // "plan+32MiB", "8GiB", "75%".

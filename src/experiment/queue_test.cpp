@@ -1,6 +1,7 @@
 #include "experiment/queue.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include "experiment/test_support.h"
 
@@ -211,7 +212,23 @@ TEST(Queue, PromptFilesAreFoundBesideAndAbove) {
   EXPECT_THAT(prompt_with("prompt_file: empty.txt"), HasSubstr("the prompt is empty"));
   write_text(folder / "queues/deep/bytes.txt", "\xc3\x28");
   EXPECT_THAT(prompt_with("prompt_file: bytes.txt"), HasSubstr("is not UTF-8"));
-  EXPECT_EQ(load_queue(folder / "none.yaml").error().kind, ErrorKind::kUsage);
+  std::filesystem::create_directory(folder / "queues/deep/tales");
+  EXPECT_THAT(prompt_with("prompt_file: tales"), HasSubstr("'tales' is a folder, not a file"));
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(prompt_with("prompt_file: pipe"), HasSubstr("'pipe' is a pipe, not a file"));
+  write_text(folder / "tales", "a file above\n");
+  EXPECT_EQ(prompt_with("prompt_file: tales"), "a file above\n");
+}
+
+TEST(Queue, SaysWhatIsNoQueueFile) {
+  TempFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(load_queue(folder / "none.yaml").error().message,
+            folder / "none.yaml" + ": no such file");
+  EXPECT_EQ(load_queue(folder / "").error().message, folder / "" + ": is a folder, not a file");
+  EXPECT_EQ(load_queue(folder / "pipe").error().message,
+            folder / "pipe" + ": is a pipe, not a file");
+  EXPECT_EQ(load_queue(folder / "pipe").error().kind, ErrorKind::kUsage);
 }
 
 TEST(Queue, StandaloneTextSaysTheSame) {
@@ -233,12 +250,13 @@ TEST(Queue, StandaloneTextSaysTheSame) {
 }
 
 TEST(QueueValues, Seconds) {
-  EXPECT_EQ(*parse_seconds("90"), 90);
+  EXPECT_EQ(*parse_seconds("90s"), 90);
   EXPECT_EQ(*parse_seconds("9m"), 540);
   EXPECT_EQ(*parse_seconds("1.5h"), 5400);
-  for (const char* text : {"", "m", "-1", "0", "9 m", "1e3", "inf", "nan", "9mm", "31000000"}) {
+  for (const char* text : {"", "m", "-1", "0", "9 m", "1e3", "inf", "nan", "9mm", "31000000s"}) {
     EXPECT_FALSE(parse_seconds(text).ok()) << text;
   }
+  EXPECT_EQ(parse_seconds("9").error().message, "'9' has no unit: 9s, 9m or 9h?");
 }
 
 TEST(QueueValues, MemoryLimits) {

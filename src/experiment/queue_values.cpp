@@ -52,11 +52,14 @@ std::string workload_text(const Workload& workload) {
 }  // namespace
 
 Result<double> parse_seconds(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, double>, 4> kUnits{
-      {{"", 1.0}, {"s", 1.0}, {"m", 60.0}, {"h", 3600.0}}};
+  constexpr std::array<std::pair<std::string_view, double>, 3> kUnits{
+      {{"s", 1.0}, {"m", 60.0}, {"h", 3600.0}}};
   double number = 0;
   std::string_view unit;
   if (split_number(text, number, unit)) {
+    if (unit.empty()) {
+      return usage_error(fmt::format("'{0}' has no unit: {0}s, {0}m or {0}h?", text));
+    }
     for (const auto& [name, factor] : kUnits) {
       const double seconds = number * factor;
       if (unit == name && seconds > 0 && seconds <= 30.0 * 86400) return seconds;

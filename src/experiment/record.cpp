@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "experiment/numbers.h"
 #include "experiment/rows.h"
-#include "experiment/utf8.h"
 
 namespace reckon::experiment {
 namespace {
@@ -144,9 +144,13 @@ Result<ledger::MeasuredBody> measured_body(const Prepared& prepared, const Sampl
   return body;
 }
 
-ledger::VerdictBody void_by_plan(const Prepared& prepared, const std::string& detail,
+ledger::VerdictBody void_by_plan(const Prepared& prepared, const Judgement& judgement,
                                  const nlohmann::json& environment) {
-  ledger::VerdictBody body = start_verdict(prepared, ledger::Verdict::kVoid, detail, environment);
+  ledger::VerdictBody body =
+      start_verdict(prepared, ledger::Verdict::kVoid, judgement.text, environment);
+  for (const std::string& reason : judgement.reasons) {
+    body.extra["reasons"].push_back(one_line(reason));
+  }
   body.void_reason = ledger::VoidReason::kEqualDispatch;
   body.proof = prepared.predicted;
   return body;

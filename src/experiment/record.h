@@ -27,8 +27,8 @@ namespace reckon::experiment {
                                                          const Samples& samples,
                                                          const CollectedRound& round);
 
-// The verdict that the plans give on their own; `detail` is the judgement's text.
-[[nodiscard]] ledger::VerdictBody void_by_plan(const Prepared& prepared, const std::string& detail,
+// The verdict that the plans give on their own; its detail is the judgement's text.
+[[nodiscard]] ledger::VerdictBody void_by_plan(const Prepared& prepared, const Judgement& judgement,
                                                const nlohmann::json& environment);
 [[nodiscard]] ledger::VerdictBody out_of_memory(const Prepared& prepared, const std::string& detail,
                                                 const nlohmann::json& environment);

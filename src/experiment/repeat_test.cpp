@@ -12,6 +12,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 class RepeatTest : public LedgerTest {
@@ -128,6 +129,7 @@ TEST_F(RepeatTest, CheckSaysWhatARunWouldDoAndWritesNothing) {
   using Kind = CheckedExperiment::Kind;
   EXPECT_EQ(check.experiments[0].kind, Kind::kWouldRefuse);
   EXPECT_EQ(check.experiments[1].kind, Kind::kWouldBeVoid);
+  EXPECT_THAT(check.experiments[1].reasons, testing::ElementsAre("the rule of matmul"));
   EXPECT_EQ(check.experiments[2].kind, Kind::kWouldNotFit);
   const CheckedExperiment& fresh = check.experiments[3];
   EXPECT_EQ(fresh.kind, Kind::kWouldRun);
@@ -138,13 +140,43 @@ TEST_F(RepeatTest, CheckSaysWhatARunWouldDoAndWritesNothing) {
   EXPECT_TRUE(fresh.smallest_effect.has_value());
   EXPECT_TRUE(fresh.rounds_to_see.has_value());
   EXPECT_THAT(fresh.only_arm, testing::ElementsAre(HasSubstr("v3")));
-  EXPECT_THAT(fresh.notes, Contains(HasSubstr("17 missing, which take about")));
+  EXPECT_THAT(fresh.notes, Contains(AllOf(HasSubstr("17 missing, which take about"),
+                                          HasSubstr("must end INCONCLUSIVE"))));
+  EXPECT_THAT(fresh.text,
+              AllOf(HasSubstr("would run 2 rounds of 2 pairs, about "), Not(HasSubstr("sees"))))
+      << "3 A/A rounds say too little";
   EXPECT_EQ(check.experiments[4].kind, Kind::kFailed);
   EXPECT_EQ(check.experiments[5].kind, Kind::kWouldRun);
   EXPECT_EQ(check.experiments[5].rounds, 17);
   EXPECT_EQ(check.exit_code(), 2);
   EXPECT_EQ(to_json(check)["experiments"].size(), 6u);
   EXPECT_EQ(read().entries.size(), entries);
+}
+
+TEST_F(RepeatTest, CheckCountsTheAARoundsThatTheQueueMeasuresFirst) {
+  const auto checked = [&](const std::string& experiments) {
+    const Result<Queue> queue = parse_queue(queue_text(experiments), "test.yaml");
+    EXPECT_TRUE(queue.ok()) << queue.error().message;
+    return check_queue(*queue, runner_, *store_).experiments;
+  };
+  const std::string arm = ab_experiment("new", "variant=v3");
+  const auto whole = checked(aa_experiment("floor", 20) + arm);
+  EXPECT_EQ(whole[0].text, "would run 20 rounds of 2 pairs; cost: not measured yet");
+  EXPECT_THAT(whole[0].notes, IsEmpty());
+  EXPECT_EQ(whole[1].text, "would run 2 rounds of 2 pairs; cost: not measured yet");
+  EXPECT_THAT(whole[1].notes, testing::ElementsAre(
+                                  "0 of 20 A/A rounds of this workload class are stored, and 20 of "
+                                  "them once this queue's own are measured"));
+  const auto part = checked(aa_experiment("floor", 1) + arm);
+  EXPECT_THAT(part[0].notes, testing::ElementsAre(
+                                 "1 A/A round leaves 19 of the needed 20 missing: every comparison "
+                                 "of this workload class must end INCONCLUSIVE"));
+  EXPECT_THAT(part[1].notes, testing::ElementsAre(HasSubstr(
+                                 "once this queue's own are measured; 19 missing: it must "
+                                 "end INCONCLUSIVE")));
+  const auto late = checked(arm + aa_experiment("floor", 20));
+  EXPECT_THAT(late[0].notes, testing::ElementsAre("0 of 20 A/A rounds of this workload class are "
+                                                  "stored; 20 missing: it must end INCONCLUSIVE"));
 }
 
 }  // namespace

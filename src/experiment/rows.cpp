@@ -151,7 +151,8 @@ std::map<std::string, std::string> sources_in_reach(const Prediction& base, cons
   return sources;
 }
 
-std::string reason_at(const Prediction& prediction, const Reach& reach, const std::string& key) {
+std::vector<std::string> reasons_at(const Prediction& prediction, const Reach& reach,
+                                    const std::string& key) {
   std::vector<std::string> reasons;
   for (const PredictedRow& predicted : prediction.rows) {
     if (!in_reach(predicted.row, reach) || predicted.reason.empty()) continue;
@@ -159,14 +160,22 @@ std::string reason_at(const Prediction& prediction, const Reach& reach, const st
       reasons.push_back(predicted.reason);
     }
   }
-  if (reasons.empty()) return "";
-  const auto first = std::find_if(reasons.begin(), reasons.end(), [&](const std::string& reason) {
+  std::stable_partition(reasons.begin(), reasons.end(), [&](const std::string& reason) {
     return reason.find(key) != std::string::npos;
   });
-  const std::string& shown = first == reasons.end() ? reasons.front() : *first;
-  const size_t others = reasons.size() - 1;
-  if (others == 0) return shown;
-  return fmt::format("{} (and {} other {})", shown, others, others == 1 ? "reason" : "reasons");
+  return reasons;
+}
+
+std::string deciding_rule(std::span<const std::string> reasons, const std::string& key) {
+  if (reasons.empty()) return "";
+  size_t start = 0;
+  while (start != std::string::npos) {
+    const size_t end = reasons.front().find("; ", start);
+    const std::string clause = reasons.front().substr(start, end - start);
+    if (clause.find(key) != std::string::npos) return clause;
+    start = end == std::string::npos ? end : end + 2;
+  }
+  return reasons.front();
 }
 
 }  // namespace reckon::experiment

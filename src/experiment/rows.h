@@ -50,9 +50,12 @@ namespace reckon::experiment {
                                                                   const Prediction& arm,
                                                                   const Reach& reach);
 
-// Why the plan chose what it chose at the reach: its distinct reasons, those that name `key` first,
-// the first of them in full and the others counted. "" where it gives none.
-[[nodiscard]] std::string reason_at(const Prediction& prediction, const Reach& reach,
-                                    const std::string& key);
+// Why the plan chose what it chose at the reach: its distinct reasons, those that name `key` first.
+[[nodiscard]] std::vector<std::string> reasons_at(const Prediction& prediction, const Reach& reach,
+                                                  const std::string& key);
+
+// Of reasons_at: the clause of the first one that names `key`, or the whole of it where none does.
+[[nodiscard]] std::string deciding_rule(std::span<const std::string> reasons,
+                                        const std::string& key);
 
 }  // namespace reckon::experiment

@@ -27,11 +27,25 @@ TEST(Rows, Texts) {
   EXPECT_EQ(row_text(kDecodeFast), "decode matmul 1x8x8 fast bands=8 @h2");
   EXPECT_EQ(reach_text({"matmul", ""}), "matmul/*");
   const Prediction prediction = plan({kDecode, kPrefill, kNorm});
-  EXPECT_EQ(reason_at(prediction, {"", "decode"}, "rms_norm"),
-            "because rms_norm (and 1 other reason)");
-  EXPECT_EQ(reason_at(prediction, {"", "decode"}, "none"), "because matmul (and 1 other reason)");
-  EXPECT_EQ(reason_at(prediction, {"matmul", ""}, "none"), "because matmul");
-  EXPECT_EQ(reason_at(prediction, {"rope", ""}, "none"), "");
+}
+
+TEST(Rows, ReasonsThatNameTheSwitchComeFirst) {
+  const Prediction prediction = plan({kDecode, kPrefill, kNorm});
+  EXPECT_THAT(reasons_at(prediction, {"", "decode"}, "rms_norm"),
+              ElementsAre("because rms_norm", "because matmul"));
+  EXPECT_THAT(reasons_at(prediction, {"", "decode"}, "none"),
+              ElementsAre("because matmul", "because rms_norm"));
+  EXPECT_THAT(reasons_at(prediction, {"matmul", ""}, "none"), ElementsAre("because matmul"));
+  EXPECT_THAT(reasons_at(prediction, {"rope", ""}, "none"), IsEmpty());
+}
+
+TEST(Rows, TheDecidingRuleIsTheClauseOfTheSwitch) {
+  const std::vector<std::string> reasons = {
+      "no fast variant; order=band8 walks as row: one band; x"};
+  EXPECT_EQ(deciding_rule(reasons, "order"), "order=band8 walks as row: one band");
+  EXPECT_EQ(deciding_rule(reasons, "x"), "x");
+  EXPECT_EQ(deciding_rule(reasons, "none"), reasons[0]);
+  EXPECT_EQ(deciding_rule({}, "none"), "");
 }
 
 TEST(Rows, FingerprintIgnoresOrderAndRepeats) {

@@ -66,6 +66,7 @@ struct CheckedExperiment {
   std::string id;
   Kind kind = Kind::kFailed;
   std::string text;                              // one line for people
+  std::vector<std::string> reasons;              // kWouldBeVoid: of the plan, deciding one first
   std::vector<std::string> notes;                // near and stale entries, missing A/A rounds
   std::vector<std::string> only_base, only_arm;  // predicted dispatch that differs at the reach
   uint64_t base_bytes = 0, arm_bytes = 0;        // planned

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "experiment/markdown.h"
 #include "experiment/test_support.h"
 
 namespace reckon::experiment {
@@ -100,7 +101,10 @@ TEST_F(RunTest, WithoutNoiseRoundsInconclusiveAndSaysHowManyAreMissing) {
   expect_verdict(outcome, Verdict::kInconclusive);
   EXPECT_THAT(outcome.text,
               AllOf(HasSubstr("3 of 20 A/A rounds of this workload class are stored; 17 missing"),
-                    HasSubstr("which take about")));
+                    HasSubstr("which take about"), testing::Not(HasSubstr("noise band"))));
+  const std::string page = markdown_page(QueueOutcome{"q", {outcome}});
+  EXPECT_THAT(page, AllOf(HasSubstr("- Noise band not yet known: 3 of 20 A/A rounds\n"),
+                          testing::Not(HasSubstr("90% interval"))));
 }
 
 TEST_F(RunTest, InconclusiveEntryIsJoinedByLaterRounds) {
@@ -120,8 +124,10 @@ TEST_F(RunTest, EqualPlansAreVoidWithoutRunning) {
   options_.worker_command = {"/nonexistent"};
   const Outcome outcome = run_one(ab_experiment("nothing", "variant=v1,speed=1.5"));
   expect_verdict(outcome, Verdict::kVoid);
-  EXPECT_THAT(outcome.text, AllOf(HasSubstr("VOID: the plans of both arms are equal"),
-                                  HasSubstr("matmul/decode: the rule of matmul")));
+  EXPECT_EQ(outcome.text,
+            "VOID: the plans of both arms are equal at matmul/decode: the rule of matmul");
+  EXPECT_THAT(outcome.record->verdict->extra["reasons"],
+              testing::ElementsAre("the rule of matmul"));
   EXPECT_FALSE(outcome.record->verdict->numbers.has_value());
   EXPECT_FALSE(outcome.record->verdict->proof->observed);
   EXPECT_THAT(outcome.record->rounds, IsEmpty());
@@ -149,7 +155,7 @@ TEST_F(RunTest, DifferencesOutsideTheReachAreSideEffects) {
   EXPECT_THAT(outcome.record->verdict->proof->side_effects,
               testing::ElementsAre("base: decode attention 1x64 plain @a1",
                                    "arm: decode attention 1x64 fancy @a1"));
-  EXPECT_THAT(outcome.text, HasSubstr("side effects: 2 rows"));
+  EXPECT_THAT(outcome.text, HasSubstr("side effects: 2 rows outside the reach"));
 }
 
 TEST_F(RunTest, OtherTokensAreBroke) {
@@ -310,13 +316,16 @@ TEST_F(RunTest, FloorGetsNoVerdictAndIsKeptWhenComplete) {
   ASSERT_TRUE(first.floor && first.floor->band);
   EXPECT_EQ(first.floor->noise.rounds, 3);
   EXPECT_GT(first.floor->noise.standard_deviation, 0);
-  EXPECT_THAT(first.text, AllOf(HasSubstr("3 A/A rounds, s_m"), HasSubstr("17 more")));
+  EXPECT_EQ(first.text, "3 A/A rounds; noise band not yet known: 3 of 20 A/A rounds")
+      << "3 say too little";
   EXPECT_FALSE(first.record->verdict.has_value());
 
   const Outcome more = run_one(aa_experiment("floor", 5));
   EXPECT_EQ(more.kind, OutcomeKind::kFloor);
   EXPECT_EQ(more.entry, first.entry);
   ASSERT_THAT(more.record->rounds, SizeIs(5));
+  EXPECT_THAT(more.text, AllOf(HasSubstr("5 A/A rounds, s_m"), HasSubstr("noise band ±"),
+                               HasSubstr("15 more before a verdict")));
   EXPECT_EQ(more.record->rounds.back().round.index, 4);
 
   const QueueOutcome kept = run(queue_text(aa_experiment("floor", 5)));

@@ -47,7 +47,7 @@ struct DispatchRow {
 
 struct PredictedRow {
   DispatchRow row;
-  std::string reason;  // why the plan chose it, one line
+  std::string reason;  // why the plan chose it, one line; clauses end in "; "
   bool certain = true;
 };
 

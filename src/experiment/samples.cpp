@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "experiment/utf8.h"
+#include "base/text.h"
 
 namespace reckon::experiment {
 namespace {

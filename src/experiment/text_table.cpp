@@ -7,7 +7,6 @@
 #include "base/bytes.h"
 #include "base/text.h"
 #include "experiment/markdown.h"
-#include "experiment/utf8.h"
 #include "experiment/words.h"
 
 namespace reckon::experiment {
@@ -85,8 +84,8 @@ std::string outcome_lines(const Outcome& outcome) {
     const ledger::Numbers& numbers = *outcome.record->verdict->numbers;
     if (numbers.effect) effect = signed_share_text(*numbers.effect);
     values = arms_text(numbers.base_values, numbers.arm_values, numbers.unit);
-  } else if (outcome.floor && outcome.floor->band) {
-    effect = "±" + share_text(std::expm1(outcome.floor->band->noise_band));
+  } else if (outcome.floor && outcome.floor->shows_band()) {
+    values = "noise band " + log_band_text(outcome.floor->band->noise_band);
   }
   return line({{outcome.id, 20},
                {verdict_cell(outcome), 13},

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/text.h"
 #include "experiment/words.h"
 
 namespace reckon::experiment {
@@ -20,9 +21,9 @@ std::string numbers_text(const ledger::Numbers& numbers) {
     text = fmt::format("{} {}", signed_share_text(*numbers.effect), numbers.metric);
   text += fmt::format(" ({}: {})", rounds_text(numbers.base_values.size()),
                       arms_text(numbers.base_values, numbers.arm_values, numbers.unit));
-  if (numbers.noise_band) {
+  if (const auto band = shown_noise_band(numbers)) {
     text += fmt::format(
-        ", noise band ±{} from {}", share_text(numbers.noise_band->high),
+        ", noise band {} from {}", band_text(band->low, band->high),
         noise_source_text(numbers.noise_rounds.value_or(0), numbers.base_values.size()));
   }
   return text;
@@ -30,25 +31,31 @@ std::string numbers_text(const ledger::Numbers& numbers) {
 
 }  // namespace
 
+std::optional<ledger::Interval> shown_noise_band(const ledger::Numbers& numbers) {
+  if (numbers.noise_rounds && !unknown_band_text(*numbers.noise_rounds).empty()) return {};
+  return numbers.noise_band;
+}
+
 std::string verdict_sentence(const ledger::Entry& entry) {
   const ledger::VerdictBody& verdict = *entry.verdict;
   std::string text(ledger::verdict_name(verdict.verdict));
   if (verdict.numbers) text += ": " + numbers_text(*verdict.numbers);
   if (!verdict.detail.empty()) text += (verdict.numbers ? "; " : ": ") + verdict.detail;
   if (verdict.proof && !verdict.proof->side_effects.empty()) {
-    text += fmt::format("; side effects: {} rows outside the reach",
-                        verdict.proof->side_effects.size());
+    const auto rows = static_cast<int64_t>(verdict.proof->side_effects.size());
+    text += fmt::format("; side effects: {} outside the reach", counted(rows, "row"));
   }
   return text;
 }
 
 std::string floor_sentence(const FloorSummary& floor) {
-  std::string text = fmt::format("{} A/A rounds", floor.noise.rounds);
-  if (!floor.band) return text + "; a noise band takes at least 2";
-  text += fmt::format(", s_m {}; {} rounds see +{} and more, noise band ±{}",
-                      share_text(std::expm1(floor.noise.standard_deviation)), floor.rounds,
+  std::string text = counted(floor.noise.rounds, "A/A round");
+  if (!floor.shows_band()) return text + "; noise band " + unknown_band_text(floor.noise.rounds);
+  text += fmt::format(", s_m {}; {} see +{} and more, noise band {}",
+                      share_text(std::expm1(floor.noise.standard_deviation)),
+                      counted(floor.rounds, "round"),
                       share_text(std::expm1(floor.band->smallest_detectable)),
-                      share_text(std::expm1(floor.band->noise_band)));
+                      log_band_text(floor.band->noise_band));
   if (floor.noise.missing_rounds() > 0) {
     text += fmt::format("; {} more before a verdict", floor.noise.missing_rounds());
   }

@@ -1,6 +1,7 @@
 // Entries and floors in one sentence. Pure and thread-safe.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "experiment/outcome.h"
@@ -12,7 +13,11 @@ namespace reckon::experiment {
 // band ±0.4% from 20 A/A rounds; side effects: 2 rows". The entry has a verdict.
 [[nodiscard]] std::string verdict_sentence(const ledger::Entry& entry);
 
-// "20 A/A rounds, s_m 0.12%; 2 rounds see +0.47% and more, noise band ±0.36%".
+// The noise band, unless it rests on so few A/A rounds that it is better not shown.
+[[nodiscard]] std::optional<ledger::Interval> shown_noise_band(const ledger::Numbers& numbers);
+
+// "20 A/A rounds, s_m 0.12%; 2 rounds see +0.47% and more, noise band ±0.36%"; "3 A/A rounds; noise
+// band not yet known: 3 of 20 A/A rounds".
 [[nodiscard]] std::string floor_sentence(const FloorSummary& floor);
 
 }  // namespace reckon::experiment

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "experiment/utf8.h"
+#include "base/utf8.h"
 
 namespace reckon::experiment {
 namespace {

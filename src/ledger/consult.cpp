@@ -139,14 +139,47 @@ void consult_same_scope(const Entry& entry, const Query& query, bool condition_h
   }
 }
 
+std::string differing(const std::string& field, const std::string& there, const std::string& here) {
+  return fmt::format("{} {} there, {} here", field, there.empty() ? "unset" : there,
+                     here.empty() ? "unset" : here);
+}
+
+// A workload class is "key=value" words, most of which are equal.
+std::string differing_words(const ScopeDifference& difference) {
+  const std::vector<std::string> there = split(difference.a, ' ');
+  const std::vector<std::string> here = split(difference.b, ' ');
+  if (there.size() != here.size()) {
+    return differing(difference.field, difference.a, difference.b);
+  }
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < there.size(); ++i) {
+    const size_t equals = there[i].find('=');
+    if (there[i] == here[i]) continue;
+    parts.push_back(differing(there[i].substr(0, equals), there[i].substr(equals + 1),
+                              here[i].substr(here[i].find('=') + 1)));
+  }
+  return join(parts, "; ");
+}
+
 }  // namespace
+
+std::string near_text(const NearFinding& near) {
+  std::vector<std::string> parts;
+  for (const ScopeDifference& difference : near.differences) {
+    parts.push_back(difference.field == "workload_class"
+                        ? differing_words(difference)
+                        : differing(difference.field, difference.a, difference.b));
+  }
+  return fmt::format("{} ({})", near.text, join(parts, "; "));
+}
 
 std::string summarize(const Entry& entry) {
   std::string text;
   if (!entry.verdict) {
-    text = fmt::format("{}, {} rounds, no verdict, from {}",
+    text = fmt::format("{}, {}, no verdict, from {}",
                        entry.idea.kind == EntryKind::kFloor ? "identical arms" : "open",
-                       entry.rounds.size(), day(entry.created));
+                       counted(static_cast<int64_t>(entry.rounds.size()), "round"),
+                       day(entry.created));
   } else {
     const VerdictBody& verdict = *entry.verdict;
     text = verdict_name(verdict.verdict);

@@ -56,6 +56,10 @@ struct Consultation {
 
 [[nodiscard]] Consultation consult(std::span<const Entry> entries, const Query& query);
 
+// The finding with the fields that differ, "chunk 2048 there, 128 here; …": of a workload class
+// only those of its words that differ.
+[[nodiscard]] std::string near_text(const NearFinding& near);
+
 // "LOST -3.9% (949.4 / 951.9 -> 914.6 / 914.7 tok/s) on 2026-09-14": one line about an entry.
 [[nodiscard]] std::string summarize(const Entry& entry);
 

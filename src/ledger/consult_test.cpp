@@ -250,6 +250,20 @@ TEST_F(ConsultTest, AConditionThatHeldAllAlongLiftsNothing) {
   EXPECT_TRUE(answer.offers.empty());
 }
 
+TEST_F(ConsultTest, NearTextSaysOnlyWhatDiffers) {
+  NearFinding near;
+  near.text = "rk-abcd: LOST -3.9% on 2026-09-14";
+  near.differences = {
+      {"device.units", "8", "64"},
+      {"reach", "", "matmul/decode"},
+      {"workload_class", "metric=a phase=decode pairs=6", "metric=a phase=decode pairs=2"}};
+  EXPECT_EQ(near_text(near),
+            "rk-abcd: LOST -3.9% on 2026-09-14 (device.units 8 there, 64 here; reach unset there, "
+            "matmul/decode here; pairs 6 there, 2 here)");
+  near.differences = {{"workload_class", "metric=a", "metric=a pairs=2"}};
+  EXPECT_THAT(near_text(near), HasSubstr("(workload_class metric=a there, metric=a pairs=2 here)"));
+}
+
 TEST_F(ConsultTest, IdenticalArmsJoinTheirFloor) {
   const Event floor = test::idea(test::floor_scope());
   const Ledger ledger = fold(std::vector<Event>{floor, idea_});

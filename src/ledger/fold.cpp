@@ -232,13 +232,15 @@ Ledger fold(std::span<const Event> events) {
   return Folder().run(events);
 }
 
+bool same_noise(const Scope& a, const Scope& b) {
+  return a.device == b.device && a.metric == b.metric && a.workload_class == b.workload_class;
+}
+
 std::vector<double> floor_round_medians(const Ledger& ledger, const Scope& scope) {
   std::vector<double> medians;
   for (const Entry& entry : ledger.entries) {
-    const Scope& floor = entry.idea.scope;
     if (entry.idea.kind != EntryKind::kFloor || entry.imported ||
-        entry.status == EntryStatus::kOverturned || floor.device != scope.device ||
-        floor.metric != scope.metric || floor.workload_class != scope.workload_class) {
+        entry.status == EntryStatus::kOverturned || !same_noise(entry.idea.scope, scope)) {
       continue;
     }
     for (const MeasuredBody& measured : entry.rounds) medians.push_back(measured.round.median_log);

@@ -69,6 +69,10 @@ struct Ledger {
 // entry or a different content already took) is left out with a warning.
 [[nodiscard]] Ledger fold(std::span<const Event> events);
 
+// Does an A/A round in scope `a` say how noisy rounds in scope `b` are: same device, metric and
+// workload class?
+[[nodiscard]] bool same_noise(const Scope& a, const Scope& b);
+
 // Round medians (log units) of every kFloor round on this device, metric and workload class: what
 // the noise band is learnt from. Rounds of overturned entries do not count.
 [[nodiscard]] std::vector<double> floor_round_medians(const Ledger& ledger, const Scope& scope);

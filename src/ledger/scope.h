@@ -15,7 +15,7 @@ namespace reckon::ledger {
 // What the device is, not what it is called: the product name stands beside the scope.
 struct DeviceKey {
   std::string vendor;  // "nvidia", "GenuineIntel", "AuthenticAMD", "apple"
-  std::string isa;     // "sm_90", or the instruction set that kernels may use: "avx2", "avx512"
+  std::string isa;     // "sm_90", or the widest set of the hardware, used or not: "avx2", "avx512"
   int64_t units = 0;   // SMs, GPU cores, or CPU cores that this process may use
   // Rounded to whole GiB, so that a kernel's own reservation does not make another device.
   int64_t memory_gib = 0;
