@@ -168,11 +168,6 @@ int run_cli(int argc, char** argv) {
                   "the ledger's folder (the nearest ledger/ upward, else the user's)")
       ->type_name("DIR");
   cli.app.fallthrough();
-  cli.app.footer(
-      "Examples:\n"
-      "  reckon run -m smollm2 -p 'Why is the sky blue?'\n"
-      "  reckon queue run queues/first.yaml\n"
-      "'reckon COMMAND --help' says more; docs/cli.md has it all on one page.");
   add_run_command(cli);
   add_bench_command(cli);
   add_plan_command(cli);
@@ -180,6 +175,12 @@ int run_cli(int argc, char** argv) {
   add_queue_command(cli);
   add_ledger_command(cli);
   add_round_worker_command(cli);
+  // After the commands, which would inherit it.
+  cli.app.footer(
+      "Examples:\n"
+      "  reckon run -m smollm2 -p 'Why is the sky blue?'\n"
+      "  reckon queue run queues/first.yaml\n"
+      "'reckon COMMAND --help' says more; docs/cli.md has it all on one page.");
   try {
     const Result<int> code = parse_and_run(cli, argc, argv);
     if (code.ok()) return flushed(*code);

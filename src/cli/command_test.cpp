@@ -139,6 +139,12 @@ TEST(Command, PrintsHelpForEveryCommand) {
     EXPECT_EQ(help.code, 0) << name;
     EXPECT_THAT(help.out, HasSubstr("Usage: reckon")) << name;
     EXPECT_EQ(help.err, "") << name;
+    // Examples are of the command itself.
+    for (const std::string& line : lines_of(help.out)) {
+      if (line.starts_with("  reckon ") && line.find("--ledger") == std::string::npos) {
+        EXPECT_THAT(line, StartsWith(("  reckon " + name))) << name;
+      }
+    }
   }
   EXPECT_THAT(sandbox.run({"--help"}).out, testing::Not(HasSubstr("round-worker")));
 }
@@ -192,12 +198,16 @@ TEST(Command, AnswersBadUsageWithOneLineAndExitCode2) {
       {{"check-oracle", golden("oracle/llama-s0"), "--numerics", "loose"}, "not 'loose'"},
       {{"queue", "run", "none.yaml"}, "none.yaml: no such file"},
       {{"queue", "check", "none.yaml"}, "none.yaml: no such file"},
+      {{"queue", "check", "."}, ".: is a folder, not a file"},
+      {{"queue", "run", "none.yaml", "--budget", "9"}, "'9' has no unit: 9s, 9m or 9h?"},
       {{"--ledger", "http://host/x", "ledger", "list"}, "give --ledger a folder"},
       {{"ledger", "show", "rk-zzzz"}, "rk-zzzz"},
       {{"ledger", "show", "rk-aaaa", "--queue", "--json"}, "excludes"},
       {{"ledger", "list", "--verdict", "WNO"}, "did you mean WON"},
+      {{"ledger", "list", "--switch", "prefill.chnk"}, "did you mean 'prefill.chunk'?"},
       {{"ledger", "consult"}, "Give a queue file"},
       {{"ledger", "consult", "--switch", "prefill.chunk=1,2"}, "--model"},
+      {{"ledger", "consult", "queue.yaml", "--pairs", "1"}, "--pairs goes with --switch"},
       {{"ledger", "consult", "--switch", "prefill.chunk", "-m", model}, "KEY=BASE,ARM"},
       {{"ledger", "consult", "--switch", "prefill.chnk=1,2", "-m", model}, "'prefill.chunk'"},
   };

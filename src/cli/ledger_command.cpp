@@ -5,6 +5,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "adapters/open.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/ledger_access.h"
 #include "cli/ledger_consult.h"
@@ -12,16 +14,28 @@
 #include "cli/ledger_json.h"
 #include "cli/ledger_text.h"
 #include "cli/output.h"
+#include "kernels/switches.h"
 
 namespace reckon::cli {
 namespace {
 
 using ledger::Entry;
 
+// This version's, and those of entries that it could not measure: another version's or engine's.
+std::vector<std::string> known_switches(const ledger::Ledger& ledger) {
+  std::vector<std::string> keys;
+  for (const kernels::SwitchInfo& info : kernels::switch_registry()) keys.push_back(info.key);
+  for (const Entry& entry : ledger.entries) {
+    const std::string& key = entry.idea.scope.switch_key;
+    if (!key.empty() && std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  }
+  return keys;
+}
+
 Result<ExitCode> list(const Cli& cli, const LedgerFilter& filter, bool json) {
-  TRY(check_filter(filter));
   TRY_ASSIGN(const auto store, open_ledger(cli));
   TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(*store));
+  TRY(check_filter(filter, known_switches(ledger)));
   const std::vector<const Entry*> entries = matching(ledger.entries, filter);
   if (json) {
     nlohmann::json all = nlohmann::json::array();
@@ -42,6 +56,16 @@ struct ShowOptions {
   bool json = false;
 };
 
+// The unit stands with the verdict; without one, the runner knows its metrics.
+Result<std::string> unit_of(const Entry& entry) {
+  if (entry.verdict && entry.verdict->numbers) return entry.verdict->numbers->unit;
+  TRY_ASSIGN(const auto runner, adapters::open_runner("reckon"));
+  for (const auto& metric : runner->metrics()) {
+    if (metric.name == entry.idea.scope.metric) return metric.unit;
+  }
+  return std::string();
+}
+
 Result<ExitCode> show(const Cli& cli, const ShowOptions& options) {
   TRY_ASSIGN(const auto store, open_ledger(cli));
   TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(*store));
@@ -53,7 +77,8 @@ Result<ExitCode> show(const Cli& cli, const ShowOptions& options) {
   } else if (options.json) {
     print_json(entry_json(*entry));
   } else {
-    fmt::print("{}", entry_page(*entry));
+    TRY_ASSIGN(const std::string unit, unit_of(*entry));
+    fmt::print("{}", entry_page(*entry, {unit, cli.ledger}));
   }
   return kExitDone;
 }
@@ -61,6 +86,7 @@ Result<ExitCode> show(const Cli& cli, const ShowOptions& options) {
 Result<ExitCode> verify(const Cli& cli, bool json) {
   TRY_ASSIGN(const auto store, open_ledger(cli));
   TRY_ASSIGN(const ledger::VerifyReport report, store->verify());
+  const std::string events = counted(static_cast<int64_t>(report.events), "event");
   if (json) {
     print_json({{"ledger", store->location()},
                 {"ok", report.ok()},
@@ -70,11 +96,12 @@ Result<ExitCode> verify(const Cli& cli, bool json) {
   } else {
     for (const std::string& error : report.errors) fmt::print("{}\n", error);
     for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
-    if (report.ok()) fmt::print("ok: {} events in {}\n", report.events, store->location());
+    if (report.ok()) fmt::print("ok: {} in {}\n", events, store->location());
   }
   if (report.ok()) return kExitDone;
-  return failed(fmt::format("{} errors beside {} good events in {}", report.errors.size(),
-                            report.events, store->location()));
+  return failed(fmt::format(
+      "{} beside {} in {}", counted(static_cast<int64_t>(report.errors.size()), "error"),
+      counted(static_cast<int64_t>(report.events), "good event"), store->location()));
 }
 
 void add_list(Cli& cli, CLI::App& group) {
@@ -104,6 +131,10 @@ void add_show(Cli& cli, CLI::App& group) {
   CLI::Option* queue =
       command->add_flag("--queue", options->queue, "print the queue that reproduces it");
   command->add_flag("--json", options->json, "print JSON")->excludes(queue);
+  command->footer(
+      "Examples:\n"
+      "  reckon ledger show rk-njf\n"
+      "  reckon ledger show rk-njf --queue > again.yaml");
   command->callback(
       [&cli, options] { cli.action = [&cli, options] { return show(cli, *options); }; });
 }
@@ -112,6 +143,7 @@ void add_verify(Cli& cli, CLI::App& group) {
   CLI::App* command = group.add_subcommand("verify", "check every line; exit code 1 on an error");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "print JSON");
+  command->footer("Example:\n  reckon ledger verify");
   command->callback([&cli, json] { cli.action = [&cli, json] { return verify(cli, *json); }; });
 }
 

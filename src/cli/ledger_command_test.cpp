@@ -90,6 +90,7 @@ TEST_F(LedgerCommand, FiltersItsList) {
   EXPECT_EQ(count({"--model", "qwen3"}), 0u);
   EXPECT_EQ(count({"--device", "no such device"}), 0u);
   EXPECT_THAT(ledger({"list", "--verdict", "WON"}).out, HasSubstr("no matching entries"));
+  EXPECT_EQ(count({"--switch", "cpu.isa"}), 0u);
 }
 
 TEST_F(LedgerCommand, ShowsAnEntryByAnyUniquePrefix) {
@@ -107,7 +108,12 @@ TEST_F(LedgerCommand, ShowsAnEntryByAnyUniquePrefix) {
   EXPECT_THAT(ledger({"show", entry_with("VOID")}).out, HasSubstr("dispatch      the same"));
   EXPECT_THAT(ledger({"show", entry_with("OUT-OF-MEMORY")}).out,
               AllOf(HasSubstr("memory        plan of base"), HasSubstr("weights")));
-  EXPECT_THAT(ledger({"show", entry_with("aa")}).out, HasSubstr("20 rounds feed the noise band"));
+  const std::string floor = ledger({"show", entry_with("aa")}).out;
+  EXPECT_THAT(floor, HasSubstr("20 rounds feed the noise band"));
+  EXPECT_THAT(floor, MatchesRegex(".*\nrounds        1: [0-9.]+ KiB -> [0-9.]+ KiB \\(.*"));
+  EXPECT_THAT(floor, HasSubstr("\nreproduce     reckon ledger show "));
+  const Finished named = sandbox_.run({"--ledger", "ledger", "ledger", "show", id});
+  EXPECT_THAT(named.out, HasSubstr("\nreproduce     reckon --ledger ledger ledger show "));
 }
 
 TEST_F(LedgerCommand, ShowsAnEntryAsJson) {
@@ -132,11 +138,13 @@ TEST_F(LedgerCommand, GivesTheQueueThatReproducesAnEntry) {
 TEST_F(LedgerCommand, KnowsWhatWasMeasured) {
   const Finished text = ledger({"consult", "queue.yaml"});
   EXPECT_EQ(text.code, 3) << text.err;
-  EXPECT_THAT(text.out, AllOf(HasSubstr("larger-chunk: prefill.chunk 8 -> 32"),
-                              HasSubstr("  known  "), HasSubstr("LOST")));
+  EXPECT_THAT(text.out,
+              AllOf(HasSubstr("larger-chunk: prefill.chunk 8 -> 32"), HasSubstr("  known  "),
+                    HasSubstr("LOST"), HasSubstr("\nnot asked: floor (kind: aa): ")));
   const Finished json = ledger({"consult", "queue.yaml", "--json"});
   EXPECT_EQ(json.code, 3);
   EXPECT_EQ(json.json()["known"], true);
+  EXPECT_EQ(json.json()["skipped"], nlohmann::json({"floor"}));
   ASSERT_EQ(json.json()["answers"].size(), 3u);
   for (const char* key :
        {"experiment", "scope", "block", "join", "allowed", "stale", "offers", "near"}) {
@@ -160,6 +168,68 @@ TEST_F(LedgerCommand, ConsultsASwitchWithoutAQueue) {
               AllOf(HasSubstr("prefill.chunk 8 -> 32"), HasSubstr("  near  "), HasSubstr("LOST")));
 }
 
+// Whatever of an experiment counts can be said without its queue.
+TEST_F(LedgerCommand, ConsultsASwitchWithItsWholeWorkload) {
+  const std::vector<std::string> chunk = {"consult",
+                                          "--switch",
+                                          "prefill.chunk=8,32",
+                                          "-m",
+                                          tiny_model(),
+                                          "--phase",
+                                          "prefill",
+                                          "--metric",
+                                          "peak_bytes",
+                                          "--prompt",
+                                          "It was the best of times",
+                                          "--prompt-tokens",
+                                          "32",
+                                          "--generate",
+                                          "2",
+                                          "--pairs",
+                                          "1",
+                                          "--set",
+                                          "prefill.numerics=exact",
+                                          "--claim",
+                                          "+1%"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = chunk;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return ledger(arguments);
+  };
+  const Finished known = with({});
+  EXPECT_EQ(known.code, 3) << known.out << known.err;
+  EXPECT_THAT(known.out, AllOf(HasSubstr("  known  "), HasSubstr("LOST")));
+  for (const auto& other : std::vector<std::vector<std::string>>{
+           {"--context", "64"}, {"--op", "matmul"}, {"--memory-limit", "8GiB"}}) {
+    const Finished near = with(other);
+    EXPECT_EQ(near.code, 0) << other[0] << near.err;
+    EXPECT_THAT(near.out, HasSubstr("  near  "));
+  }
+  EXPECT_THAT(with({"--chunk", "16"}).err, HasSubstr("is the switch between the arms"));
+
+  const std::vector<std::string> bands = {"consult",
+                                          "--switch",
+                                          "prefill.tile_order=row,band8",
+                                          "-m",
+                                          tiny_model(),
+                                          "--phase",
+                                          "prefill",
+                                          "--metric",
+                                          "peak_bytes",
+                                          "--op",
+                                          "matmul",
+                                          "--pairs",
+                                          "1",
+                                          "--prompt-file",
+                                          "prompt.txt",
+                                          "--prompt-tokens",
+                                          "32"};
+  sandbox_.write("prompt.txt", "It was the best of times");
+  const Finished none = ledger(bands);
+  EXPECT_EQ(none.code, 3) << none.out << none.err;
+  EXPECT_THAT(none.out, HasSubstr("VOID"));
+}
+
 TEST_F(LedgerCommand, VerifiesEveryLine) {
   const Finished good = ledger({"verify"});
   EXPECT_EQ(good.code, 0) << good.out;
@@ -173,6 +243,7 @@ TEST_F(LedgerCommand, VerifiesEveryLine) {
   EXPECT_EQ(bad.code, 1);
   EXPECT_THAT(bad.out, HasSubstr(ledger_file().filename().string() + ":2: "));
   EXPECT_TRUE(bad.one_error_line()) << bad.err;
+  EXPECT_THAT(bad.err, HasSubstr("reckon: 1 error beside "));
   const Finished json = ledger({"verify", "--json"});
   EXPECT_EQ(json.code, 1);
   EXPECT_EQ(json.json()["ok"], false);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "adapters/open.h"
 #include "base/text.h"
@@ -26,6 +27,7 @@ using ledger::Consultation;
 
 constexpr size_t kNearShown = 5;               // --json has them all
 constexpr const char* kQuestion = "question";  // the experiment that --switch describes
+constexpr const char* kWorkloadGroup = "With --switch, and the defaults of a queue";
 
 struct ConsultOptions {
   std::string file;
@@ -34,11 +36,19 @@ struct ConsultOptions {
   std::vector<std::string> sets;
   std::string phase = "decode";
   std::string op;
+  std::string reach_phase;
   std::string metric;
+  std::string prompt = "Which kernel runs does not depend on the text.";
   std::string prompt_file;
   int64_t prompt_tokens = 0;
-  int64_t generate = 32;
+  std::optional<int64_t> generate;  // 32 for decode, none for prefill
+  int64_t chunk = 0;
+  int64_t context = 0;
+  int pairs = Experiment().pairs;
+  std::string memory_limit;
   std::string claim;
+  std::string
+      misplaced;  // an option that describes a workload beside a queue, which does so itself
   bool json = false;
 };
 
@@ -67,6 +77,23 @@ Status parse_set(const std::string& text, experiment::SwitchValues& set) {
   return {};
 }
 
+// As a queue reads `prompt` and `prompt_file`, but from the working folder.
+Result<std::string> prompt_of(const ConsultOptions& options) {
+  if (!options.prompt_file.empty()) return read_text(options.prompt_file);
+  if (experiment::names_prompt_file(options.prompt)) return read_text(options.prompt);
+  return options.prompt;
+}
+
+Status add_sets(const ConsultOptions& options, Experiment& experiment) {
+  for (const std::string& set : options.sets) TRY(parse_set(set, experiment.set));
+  if (options.chunk > 0) experiment.set["prefill.chunk"] = std::to_string(options.chunk);
+  if (experiment.set.contains(experiment.switch_pair.key)) {
+    return usage_error(
+        fmt::format("'{}' is the switch between the arms", experiment.switch_pair.key));
+  }
+  return {};
+}
+
 // The one experiment that the options describe, with the defaults of a queue.
 Result<Queue> queue_of_options(const ConsultOptions& options) {
   if (options.switch_arms.empty() || options.model.empty()) {
@@ -75,8 +102,13 @@ Result<Queue> queue_of_options(const ConsultOptions& options) {
   Experiment experiment;
   experiment.id = kQuestion;
   TRY(parse_switch_arms(options.switch_arms, experiment.switch_pair));
-  for (const std::string& set : options.sets) TRY(parse_set(set, experiment.set));
-  experiment.reach = {options.op, options.phase};
+  TRY(add_sets(options, experiment));
+  experiment.reach = {options.op,
+                      options.reach_phase.empty() ? options.phase : options.reach_phase};
+  experiment.pairs = options.pairs;
+  if (!options.memory_limit.empty()) {
+    TRY_ASSIGN(experiment.memory_limit, experiment::parse_memory_limit(options.memory_limit));
+  }
   if (!options.claim.empty()) {
     TRY_ASSIGN(experiment.claim, experiment::parse_claim(options.claim));
   }
@@ -84,12 +116,10 @@ Result<Queue> queue_of_options(const ConsultOptions& options) {
   workload.model = options.model;
   workload.phase = options.phase;
   workload.metric = options.metric.empty() ? options.phase + "_tok_per_s" : options.metric;
-  workload.prompt = "Which kernel runs does not depend on the text.";
-  if (!options.prompt_file.empty()) {
-    TRY_ASSIGN(workload.prompt, read_text(options.prompt_file));
-  }
+  TRY_ASSIGN(workload.prompt, prompt_of(options));
   workload.prompt_tokens = options.prompt_tokens;
-  workload.generate_tokens = options.phase == "decode" ? options.generate : 0;
+  workload.generate_tokens = options.generate.value_or(options.phase == "decode" ? 32 : 0);
+  workload.context = options.context;
   Queue queue;
   queue.path = "command line";
   queue.experiments.push_back(std::move(experiment));
@@ -118,38 +148,6 @@ Result<Answer> ask(const Queue& queue, const Experiment& experiment, experiment:
   return answer;
 }
 
-std::string differing(const std::string& field, const std::string& there, const std::string& here) {
-  return fmt::format("{} {} there, {} here", field, there.empty() ? "unset" : there,
-                     here.empty() ? "unset" : here);
-}
-
-// A workload class is "key=value" words, most of which are equal.
-std::string differing_words(const ledger::ScopeDifference& difference) {
-  const std::vector<std::string> there = split(difference.a, ' ');
-  const std::vector<std::string> here = split(difference.b, ' ');
-  if (there.size() != here.size()) {
-    return differing(difference.field, difference.a, difference.b);
-  }
-  std::vector<std::string> parts;
-  for (size_t i = 0; i < there.size(); ++i) {
-    const size_t equals = there[i].find('=');
-    if (there[i] == here[i]) continue;
-    parts.push_back(differing(there[i].substr(0, equals), there[i].substr(equals + 1),
-                              here[i].substr(here[i].find('=') + 1)));
-  }
-  return join(parts, "; ");
-}
-
-std::string near_line(const ledger::NearFinding& near) {
-  std::vector<std::string> parts;
-  for (const ledger::ScopeDifference& difference : near.differences) {
-    parts.push_back(difference.field == "workload_class"
-                        ? differing_words(difference)
-                        : differing(difference.field, difference.a, difference.b));
-  }
-  return fmt::format("{} ({})", near.text, join(parts, "; "));
-}
-
 std::string answer_text(const Answer& answer) {
   const Consultation& found = answer.consultation;
   Page page;
@@ -166,7 +164,7 @@ std::string answer_text(const Answer& answer) {
     page.line("  unknown", "no entry of this scope: worth measuring");
   }
   for (size_t i = 0; i < std::min(found.near.size(), kNearShown); ++i) {
-    page.line("  near", near_line(found.near[i]));
+    page.line("  near", ledger::near_text(found.near[i]));
   }
   if (found.near.size() > kNearShown) {
     page.line("", fmt::format("and {} more", found.near.size() - kNearShown));
@@ -182,6 +180,9 @@ bool known_already(const std::vector<Answer>& answers) {
 
 Result<ExitCode> consult(const Cli& cli, const ConsultOptions& options) {
   Queue queue;
+  if (!options.misplaced.empty()) {
+    return usage_error(options.misplaced + " goes with --switch; a queue says it itself");
+  }
   if (options.file.empty()) {
     TRY_ASSIGN(queue, queue_of_options(options));
   } else {
@@ -191,8 +192,12 @@ Result<ExitCode> consult(const Cli& cli, const ConsultOptions& options) {
   TRY_ASSIGN(const auto store, open_ledger(cli));
   TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(*store));
   std::vector<Answer> answers;
+  std::vector<std::string> skipped;
   for (const Experiment& experiment : queue.experiments) {
-    if (experiment.is_floor()) continue;  // never a verdict, so nothing to know
+    if (experiment.is_floor()) {
+      skipped.push_back(experiment.id);
+      continue;
+    }
     TRY_ASSIGN(Answer answer, ask(queue, experiment, *runner, ledger));
     answers.push_back(std::move(answer));
   }
@@ -206,9 +211,46 @@ Result<ExitCode> consult(const Cli& cli, const ConsultOptions& options) {
   }
   const bool known = known_already(answers);
   if (options.json) {
-    print_json({{"ledger", store->location()}, {"known", known}, {"answers", std::move(all)}});
+    print_json({{"ledger", store->location()},
+                {"known", known},
+                {"answers", std::move(all)},
+                {"skipped", skipped}});
+  } else if (!skipped.empty()) {
+    fmt::print("{}\n", wrapped(fmt::format("not asked: {} (kind: aa): identical arms never get a "
+                                           "verdict that could be known",
+                                           join(skipped, ", ")),
+                               2));
   }
   return known ? kExitRefused : kExitDone;
+}
+
+// All that a queue's workload and reach say, for one switch.
+void add_workload(CLI::App& command, ConsultOptions& options) {
+  const auto add = [&](const char* name, auto& value, const char* help, const char* type) {
+    return command.add_option(name, value, help)->type_name(type)->group(kWorkloadGroup);
+  };
+  const auto count = whole_number(1, kMostTokens);
+  add("--phase", options.phase, "prefill or decode, where the metric is read (decode)", "PHASE")
+      ->check(one_of({"prefill", "decode"}));
+  add("--metric", options.metric, "of the phase (PHASE_tok_per_s)", "METRIC");
+  CLI::Option* prompt = add("--prompt", options.prompt,
+                            "the prompt's text; a file where it begins with prompts/", "TEXT");
+  add("--prompt-file", options.prompt_file, "the file that holds it", "FILE")->excludes(prompt);
+  add("--prompt-tokens", options.prompt_tokens, "cut or repeat it to N tokens", "N")->check(count);
+  add("--generate", options.generate, "greedy tokens after it (decode 32, prefill none)", "N")
+      ->check(whole_number(0, kMostTokens));
+  add("--context", options.context, "positions (just enough for the workload)", "N")->check(count);
+  add("--chunk", options.chunk, "prefill chunk (short for --set prefill.chunk=C)", "C")
+      ->check(count);
+  add("--set", options.sets, "a switch of both arms (repeatable)", "KEY=VALUE")
+      ->allow_extra_args(false);
+  add("--pairs", options.pairs, "counted pairs a round: part of the workload class (6)", "N")
+      ->check(whole_number(1, 1000));
+  add("--op", options.op, "the op that the arms must differ in (any)", "OP");
+  add("--reach-phase", options.reach_phase, "the phase that they must differ in (--phase)", "PHASE")
+      ->check(one_of({"prefill", "decode"}));
+  add("--memory-limit", options.memory_limit, "of both arms: plan+32MiB, 8GiB or 75%", "SIZE");
+  add("--claim", options.claim, "the least gain worth having: +2%", "SHARE");
 }
 
 }  // namespace
@@ -222,34 +264,26 @@ void add_ledger_consult(Cli& cli, CLI::App& group) {
   command->add_option("--switch", options->switch_arms, "instead of a queue: one switch, two arms")
       ->type_name("KEY=BASE,ARM")
       ->excludes(file);
-  command->add_option("-m,--model", options->model, "with --switch: the model")
+  command->add_option("-m,--model", options->model, "the model")
       ->type_name("MODEL")
       ->excludes(file);
-  command->add_option("--set", options->sets, "with --switch: a switch of both arms (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("--phase", options->phase, "prefill or decode (decode)")
-      ->check(one_of({"prefill", "decode"}));
-  command->add_option("--op", options->op, "the op that the arms must differ in")->type_name("OP");
-  command->add_option("--metric", options->metric, "of the phase (PHASE_tok_per_s)")
-      ->type_name("METRIC");
-  command->add_option("--prompt", options->prompt_file, "file of the workload's prompt")
-      ->type_name("FILE");
-  command->add_option("--prompt-tokens", options->prompt_tokens, "cut or repeat it to N tokens")
-      ->type_name("N")
-      ->check(whole_number(1, kMostTokens));
-  command->add_option("--generate", options->generate, "tokens to decode (32)")
-      ->type_name("N")
-      ->check(whole_number(1, kMostTokens));
-  command->add_option("--claim", options->claim, "the least gain worth having: +2%")
-      ->type_name("SHARE");
+  add_workload(*command, *options);
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
+      "An entry answers only where all of this is the same, but for the claim, which is compared.\n"
+      "Rounds, warm-up pairs, the time-out and the wording of the idea do not matter.\n"
       "Examples:\n"
       "  reckon ledger consult queues/first.yaml\n"
-      "  reckon ledger consult --switch prefill.tile_order=row,band8 -m smollm2 --phase prefill");
-  command->callback(
-      [&cli, options] { cli.action = [&cli, options] { return consult(cli, *options); }; });
+      "  reckon ledger consult --switch prefill.tile_order=row,band8 -m smollm2 --phase prefill "
+      "\\\n"
+      "    --op matmul --prompt-file prompts/prose.txt --prompt-tokens 16");
+  command->callback([&cli, command, options] {
+    for (const CLI::Option* option : command->get_options()) {
+      const bool workload = option->get_group() == kWorkloadGroup && option->count() > 0;
+      if (workload && !options->file.empty()) options->misplaced = option->get_name();
+    }
+    cli.action = [&cli, options] { return consult(cli, *options); };
+  });
 }
 
 }  // namespace reckon::cli

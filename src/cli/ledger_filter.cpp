@@ -48,7 +48,14 @@ bool matches(const Entry& entry, const LedgerFilter& filter) {
 
 }  // namespace
 
-Status check_filter(const LedgerFilter& filter) {
+Status check_filter(const LedgerFilter& filter, std::span<const std::string> switches) {
+  if (!filter.switch_key.empty() &&
+      std::find(switches.begin(), switches.end(), filter.switch_key) == switches.end()) {
+    const std::string near = nearest(filter.switch_key, switches);
+    return usage_error(fmt::format("no switch is called '{}'{}", filter.switch_key,
+                                   near.empty() ? "; switches are " + join(switches, ", ")
+                                                : fmt::format("; did you mean '{}'?", near)));
+  }
   if (filter.verdict.empty()) return {};
   const std::vector<std::string> words = verdict_words();
   const bool known = std::any_of(words.begin(), words.end(), [&](const std::string& word) {

@@ -18,8 +18,9 @@ struct LedgerFilter {
   std::string device;      // anywhere in its name, vendor or instruction set
 };
 
-// Usage error where the verdict is none; suggests the nearest.
-[[nodiscard]] Status check_filter(const LedgerFilter& filter);
+// Usage error where the verdict is none, or the switch none of `switches`; suggests the nearest.
+[[nodiscard]] Status check_filter(const LedgerFilter& filter,
+                                  std::span<const std::string> switches);
 
 [[nodiscard]] std::vector<const ledger::Entry*> matching(std::span<const ledger::Entry> entries,
                                                          const LedgerFilter& filter);

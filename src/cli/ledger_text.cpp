@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/bytes.h"
+#include "base/text.h"
 #include "cli/page.h"
 #include "cli/terminal.h"
 #include "experiment/verdict_text.h"
@@ -52,17 +53,15 @@ std::string effect_text(const Entry& entry) {
 }
 
 std::string device_text(const Entry& entry) {
-  const ledger::DeviceKey& device = entry.idea.scope.device;
-  std::string key = fmt::format("{}, {} {}", device.isa, device.units,
-                                device.isa.rfind("sm_", 0) == 0 ? "SMs" : "cores");
-  if (device.memory_gib > 0) key += fmt::format(", {} GiB", device.memory_gib);
+  const std::string key = experiment::device_key_text(entry.idea.scope.device);
   return entry.idea.device_name.empty() ? key : fmt::format("{} ({})", entry.idea.device_name, key);
 }
 
 std::string verdict_sentence(const Entry& entry) {
   if (entry.idea.kind == ledger::EntryKind::kFloor) {
-    return fmt::format("identical arms on purpose: {} rounds feed the noise band",
-                       entry.rounds.size());
+    const size_t rounds = entry.rounds.size();
+    return fmt::format("identical arms on purpose: {} the noise band",
+                       rounds == 1 ? "1 round feeds" : fmt::format("{} rounds feed", rounds));
   }
   if (!entry.verdict) return "no verdict yet";
   const std::string word(verdict_name(entry.verdict->verdict));
@@ -71,46 +70,43 @@ std::string verdict_sentence(const Entry& entry) {
          fmt::format("{} ({})", sentence.substr(word.size()), day_of(entry.verdict_time));
 }
 
-void add_rounds(Page& page, const Entry& entry) {
-  // The unit stands with the verdict; rounds without one give their metric's name.
-  const std::string unit = entry.verdict && entry.verdict->numbers ? entry.verdict->numbers->unit
-                                                                   : entry.idea.scope.metric;
+void add_rounds(Page& page, const Entry& entry, const std::string& unit) {
   std::vector<std::string> texts;
   for (const MeasuredBody& measured : entry.rounds) {
     const ledger::Round& round = measured.round;
-    const auto counted = std::count_if(round.pairs.begin(), round.pairs.end(),
-                                       [](const ledger::PairSample& pair) { return !pair.warmup; });
-    texts.push_back(fmt::format("{}: {} ({}), {} pairs, {}", texts.size() + 1,
+    const auto pairs = std::count_if(round.pairs.begin(), round.pairs.end(),
+                                     [](const ledger::PairSample& pair) { return !pair.warmup; });
+    texts.push_back(fmt::format("{}: {} ({}), {}, {}", texts.size() + 1,
                                 experiment::arms_text({round.base_value}, {round.arm_value}, unit),
-                                signed_share_text(std::expm1(round.median_log)), counted,
-                                round.started));
+                                signed_share_text(std::expm1(round.median_log)),
+                                counted(pairs, "pair"), round.started));
   }
   page.lines("rounds", texts);
 }
 
 void add_numbers(Page& page, const Numbers& numbers) {
+  const std::optional<ledger::Interval> band = experiment::shown_noise_band(numbers);
   if (numbers.effect) {
     std::string text = signed_share_text(*numbers.effect);
-    if (numbers.interval) {
+    if (numbers.interval && (band || !numbers.noise_band)) {
       text += fmt::format(", interval {} to {}", signed_share_text(numbers.interval->low),
                           signed_share_text(numbers.interval->high));
     }
     page.line("effect", text);
   }
-  std::string noise;
-  if (numbers.noise_band) {
-    noise = fmt::format("{} to {}", signed_share_text(numbers.noise_band->low),
-                        signed_share_text(numbers.noise_band->high));
+  if (band) {
+    std::string text = experiment::band_text(band->low, band->high);
+    if (numbers.noise_rounds) {
+      text += ", from " +
+              experiment::noise_source_text(*numbers.noise_rounds, numbers.base_values.size());
+    }
+    if (numbers.smallest_effect) {
+      text += fmt::format(", sees {} and more", signed_share_text(*numbers.smallest_effect));
+    }
+    page.line("noise band", text);
+  } else if (numbers.noise_rounds) {
+    page.field("noise band", experiment::unknown_band_text(*numbers.noise_rounds));
   }
-  if (numbers.noise_rounds) {
-    noise += fmt::format(
-        "{}from {}", noise.empty() ? "" : ", ",
-        experiment::noise_source_text(*numbers.noise_rounds, numbers.base_values.size()));
-  }
-  if (numbers.smallest_effect) {
-    noise += fmt::format(", sees {} and more", signed_share_text(*numbers.smallest_effect));
-  }
-  page.field("noise band", noise);
   if (numbers.claim) page.line("claim", signed_share_text(*numbers.claim));
 }
 
@@ -176,8 +172,8 @@ void add_reasons(Page& page, const VerdictBody& verdict) {
   page.field("pulled by", verdict.lever_entry);
 }
 
-void add_verdict(Page& page, const Entry& entry) {
-  add_rounds(page, entry);
+void add_verdict(Page& page, const Entry& entry, const std::string& unit) {
+  add_rounds(page, entry, unit);
   if (!entry.verdict) return;
   const VerdictBody& verdict = *entry.verdict;
   if (verdict.numbers) {
@@ -195,8 +191,8 @@ void add_scope(Page& page, const Entry& entry) {
   page.line("model", fmt::format("{} ({}, {})", entry.idea.model_name, scope.model_family,
                                  scope.weight_format));
   page.line("workload",
-            fmt::format("{}; chunk {}, {} rows, context {}, backend {}", scope.workload_class,
-                        scope.chunk, scope.rows, scope.context, scope.backend));
+            fmt::format("{}; chunk {}, {}, context {}, backend {}", scope.workload_class,
+                        scope.chunk, counted(scope.rows, "row"), scope.context, scope.backend));
   for (const auto& [key, value] : scope.base_switches) {
     const auto arm = scope.arm_switches.find(key);
     const bool both = arm != scope.arm_switches.end() && arm->second == value;
@@ -204,7 +200,15 @@ void add_scope(Page& page, const Entry& entry) {
   }
 }
 
-void add_history(Page& page, const Entry& entry) {
+std::string reproduce_text(const std::string& id, const std::string& ledger) {
+  const std::string reckon =
+      ledger.empty() ? "reckon" : fmt::format("reckon --ledger {}", shell_quoted(ledger));
+  return fmt::format(
+      "{0} ledger show {1} --queue > again.yaml && {0} queue run again.yaml --force 'reproduce'",
+      reckon, id);
+}
+
+void add_history(Page& page, const Entry& entry, const std::string& ledger) {
   if (entry.imported) {
     page.line("imported", fmt::format("reported by {}, not measured here", entry.import_source));
   }
@@ -223,9 +227,7 @@ void add_history(Page& page, const Entry& entry) {
   page.field("commit", entry.idea.reproduce.commit);
   page.field("command", entry.idea.reproduce.command);
   if (!entry.idea.reproduce.queue_text.empty()) {
-    page.line("reproduce", fmt::format("reckon ledger show {} --queue > again.yaml && reckon queue "
-                                       "run again.yaml --force 'reproduce'",
-                                       entry.id));
+    page.line("reproduce", reproduce_text(entry.id, ledger));
   }
 }
 
@@ -256,16 +258,16 @@ Table list_table(std::span<const Entry* const> entries) {
   return table;
 }
 
-std::string entry_page(const Entry& entry) {
+std::string entry_page(const Entry& entry, const PageContext& context) {
   Page page;
   page.title(styled(entry.id, Style::kBold, stdout) + "  " + switch_text(entry));
   page.blank();
   page.field("idea", entry.idea.text);
   page.line("verdict", verdict_sentence(entry));
-  add_verdict(page, entry);
+  add_verdict(page, entry, context.unit);
   page.blank();
   add_scope(page, entry);
-  add_history(page, entry);
+  add_history(page, entry, context.ledger);
   return page.text();
 }
 

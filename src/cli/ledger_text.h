@@ -20,8 +20,14 @@ namespace reckon::cli {
 // A line an entry.
 [[nodiscard]] Table list_table(std::span<const ledger::Entry* const> entries);
 
+// What an entry does not hold and its page needs.
+struct PageContext {
+  std::string unit;    // of its metric; "": none is known
+  std::string ledger;  // --ledger as it was typed; "": the default one
+};
+
 // The verdict in one sentence, both rounds, the number, interval, noise band, dispatch difference,
 // tokens, memory, mechanism, conditions, lever, scope, history and how to reproduce it.
-[[nodiscard]] std::string entry_page(const ledger::Entry& entry);
+[[nodiscard]] std::string entry_page(const ledger::Entry& entry, const PageContext& context);
 
 }  // namespace reckon::cli

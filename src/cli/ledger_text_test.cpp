@@ -45,7 +45,7 @@ ledger::Entry lost_entry() {
 }
 
 TEST(LedgerText, SaysWhyAndWhatNext) {
-  const std::string page = entry_page(lost_entry());
+  const std::string page = entry_page(lost_entry(), {});
   EXPECT_THAT(page, AllOf(HasSubstr("mechanism     Fewer blocks in flight\n"),
                           HasSubstr("conditions    Wide devices\n"),
                           HasSubstr("revisit when  chunk >= 4096\n              sms < 60\n"),
@@ -63,11 +63,57 @@ TEST(LedgerText, TellsTheHistoryOfAnEntry) {
   entry.status = ledger::EntryStatus::kSuperseded;
   entry.superseded_by = "rk-222222222222";
   entry.notes.push_back({"2026-10-01T00:00:00Z", "bob", "seen again"});
-  EXPECT_THAT(entry_page(entry), AllOf(HasSubstr("superseded by rk-222222222222"),
-                                       HasSubstr("note          2026-10-01 bob: seen again")));
+  EXPECT_THAT(entry_page(entry, {}), AllOf(HasSubstr("superseded by rk-222222222222"),
+                                           HasSubstr("note          2026-10-01 bob: seen again")));
   entry.imported = true;
   entry.import_source = "a paper";
-  EXPECT_THAT(entry_page(entry), HasSubstr("reported by a paper, not measured here"));
+  EXPECT_THAT(entry_page(entry, {}), HasSubstr("reported by a paper, not measured here"));
+}
+
+TEST(LedgerText, ReproducesFromTheLedgerThatWasNamed) {
+  ledger::Entry entry = lost_entry();
+  entry.idea.reproduce.queue_text = "name: x";
+  const auto reproduce = [&](const std::string& named) {
+    std::string page = entry_page(entry, {"", named});
+    page = page.substr(page.find("reproduce"));
+    std::erase(page, '\n');
+    return page;
+  };
+  EXPECT_THAT(reproduce(""), AllOf(HasSubstr("reckon ledger show rk-abcdefghijkl --queue"),
+                                   Not(HasSubstr("--ledger"))));
+  EXPECT_THAT(reproduce("my book"), HasSubstr("reckon --ledger 'my book' ledger show"));
+  EXPECT_THAT(reproduce("book"), HasSubstr("reckon --ledger book"));
+}
+
+TEST(LedgerText, GivesRoundsTheirUnitAndCountsThem) {
+  ledger::Entry entry;
+  entry.id = "rk-abcdefghijkl";
+  entry.idea.kind = ledger::EntryKind::kFloor;
+  entry.idea.scope.metric = "decode_tok_per_s";
+  entry.idea.scope.device = {"GenuineIntel", "avx512", 1, 15};
+  entry.rounds.emplace_back();
+  entry.rounds[0].round.base_value = entry.rounds[0].round.arm_value = 100;
+  entry.rounds[0].round.pairs.emplace_back();
+  EXPECT_THAT(entry_page(entry, {"tok/s", ""}),
+              AllOf(HasSubstr("identical arms on purpose: 1 round feeds the noise band"),
+                    HasSubstr("rounds        1: 100.0 -> 100.0 tok/s (+0.0%), 1 pair, "),
+                    HasSubstr("avx512 hardware, 1 core, 15 GiB")));
+}
+
+TEST(LedgerText, HidesABandOfTooFewRounds) {
+  ledger::Entry entry = lost_entry();
+  ledger::Numbers& numbers = *entry.verdict->numbers;
+  numbers.interval = ledger::Interval{-0.9, 9};
+  numbers.noise_band = ledger::Interval{-0.99, 99};
+  numbers.noise_rounds = 4;
+  EXPECT_THAT(entry_page(entry, {}),
+              AllOf(HasSubstr("noise band    not yet known: 4 of 20 A/A rounds\n"),
+                    HasSubstr("effect        -3.9%\n")));
+  numbers.noise_rounds = 20;
+  numbers.noise_band = ledger::Interval{-0.139, 0.162};
+  EXPECT_THAT(entry_page(entry, {}),
+              AllOf(HasSubstr("noise band    -13.9% to +16.2%, from 20 A/A rounds\n"),
+                    HasSubstr("effect        -3.9%, interval -90.0% to +900.0%\n")));
 }
 
 TEST(LedgerText, ListsALineAnEntry) {

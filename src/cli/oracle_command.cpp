@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -74,10 +75,10 @@ std::string last_line(const OracleReport& report) {
   const double hidden =
       absolute ? report.largest_hidden_difference : report.largest_hidden_row_ratio;
   return fmt::format(
-      "pass: largest {} {:.2e} in {} logit rows, {:.2e} in {} hidden rows (limit {:.0e}); "
-      "{} of {} greedy tokens equal",
-      absolute ? "difference" : "row ratio", logits, report.logit_rows, hidden, report.hidden_rows,
-      report.tolerance.limit, report.greedy_equal, report.greedy_tokens);
+      "pass: largest {} {:.2e} in {}, {:.2e} in {} (limit {:.0e}); {} of {} greedy tokens equal",
+      absolute ? "difference" : "row ratio", logits, counted(report.logit_rows, "logit row"),
+      hidden, counted(report.hidden_rows, "hidden row"), report.tolerance.limit,
+      report.greedy_equal, report.greedy_tokens);
 }
 
 Result<ExitCode> check(const OracleOptions& options) {
@@ -88,8 +89,8 @@ Result<ExitCode> check(const OracleOptions& options) {
   if (options.json) {
     print_json(to_json(report, options));
   } else {
-    fmt::print("{} ({}): {} prompts, {} numerics on {}\n", options.folder,
-               model->model().info().family, report.prompts, options.numerics, options.backend);
+    fmt::print("{} ({}): {}, {} numerics on {}\n", options.folder, model->model().info().family,
+               counted(report.prompts, "prompt"), options.numerics, options.backend);
     fmt::print("{}\n", last_line(report));
   }
   return report.passed ? kExitDone : kExitCheckFailed;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "base/regular_file.h"
 
 namespace reckon::cli {
 namespace {
@@ -21,6 +22,15 @@ using File = std::unique_ptr<std::FILE, Closer>;
 
 Error file_error(const std::string& path) {
   return failed(fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+// A pipe in the file system may have no writer and would be waited for in vain. What a shell made
+// (`<(command)` is /dev/fd/63) has one.
+Status check_readable(const std::string& path) {
+  if (path.starts_with("/dev/") || path.starts_with("/proc/")) return {};
+  const std::string why = why_not_a_file(path);
+  if (why.empty()) return {};
+  return usage_error(fmt::format("{}: {}", path, why));
 }
 
 }  // namespace
@@ -37,6 +47,7 @@ Result<std::string> read_text(const std::string& path) {
   File opened;
   std::FILE* file = stdin;
   if (path != "-") {
+    TRY(check_readable(path));
     opened.reset(std::fopen(path.c_str(), "rb"));
     if (!opened) return file_error(path);
     file = opened.get();

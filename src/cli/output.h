@@ -18,8 +18,9 @@ void print_json(const nlohmann::json& json);
 
 inline constexpr uint64_t kMaximumTextBytes = 16U << 20;
 
-// The whole of a file, or of standard input for "-". Fails, naming the path, also where there are
-// more than kMaximumTextBytes (an endless device, say).
+// The whole of a file, or of standard input for "-". Fails, naming the path: usage errors where
+// there is no such file, or it is a folder or a pipe without a name under /dev, or there are more
+// than kMaximumTextBytes (an endless device, say).
 [[nodiscard]] Result<std::string> read_text(const std::string& path);
 // Before long work whose result goes there: fails where the file cannot be written; creates it,
 // and leaves what is in it alone.

@@ -114,6 +114,10 @@ void add_queue_command(Cli& cli) {
   group->require_subcommand(1);
   add_check(cli, *group);
   add_run(cli, *group);
+  group->footer(
+      "Examples:\n"
+      "  reckon queue check queues/first.yaml\n"
+      "  reckon queue run queues/first.yaml");
 }
 
 }  // namespace reckon::cli

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "base/bytes.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -79,14 +80,14 @@ Result<int64_t> choose_context(const LoadedModel& model, int64_t prompt,
   const int64_t limit = model.model().info().context_limit;
   if (options.engine.context != 0) {
     if (prompt > options.engine.context) {
-      return usage_error(fmt::format("the prompt is {} tokens, more than the {} of --ctx", prompt,
-                                     options.engine.context));
+      return usage_error(fmt::format("the prompt is {}, more than the {} of --ctx",
+                                     counted(prompt, "token"), options.engine.context));
     }
     return options.engine.context;
   }
   if (prompt > limit) {
-    return usage_error(
-        fmt::format("the prompt is {} tokens; this model takes at most {}", prompt, limit));
+    return usage_error(fmt::format("the prompt is {}; this model takes at most {}",
+                                   counted(prompt, "token"), limit));
   }
   const int64_t needed = prompt + options.max_tokens;
   return std::min(limit, (needed + kContextStep - 1) / kContextStep * kContextStep);
@@ -153,10 +154,11 @@ std::string statistics(const Generation& generation, const Session& session) {
   if (generation.decode_passes > 0) {
     decode += fmt::format(" at {:.1f} tok/s", rate(generation.decode_passes, generation.decode_ns));
   }
-  return fmt::format(
-      "{} prompt tokens at {:.1f} tok/s, {}, stop: {}, peak memory {}\n", generation.prompt_tokens,
-      rate(generation.prompt_tokens, generation.prefill_ns), decode,
-      stop_reason_name(generation.stop), format_bytes_short(session.arenas().peak_bytes()));
+  return fmt::format("{} at {:.1f} tok/s, {}, stop: {}, peak memory {}\n",
+                     counted(generation.prompt_tokens, "prompt token"),
+                     rate(generation.prompt_tokens, generation.prefill_ns), decode,
+                     stop_reason_name(generation.stop),
+                     format_bytes_short(session.arenas().peak_bytes()));
 }
 
 Result<ExitCode> run(const RunOptions& options) {

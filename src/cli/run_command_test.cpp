@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "cli/command_testing.h"
 
@@ -114,8 +115,16 @@ TEST(Run, ReadsThePromptFromAFileOrStdin) {
   EXPECT_EQ(tokens({"-f", "prompt.txt"}, ""), direct);
   EXPECT_EQ(tokens({"-f", "-"}, "Once upon a time"), direct);
   const Finished absent = sandbox.run({"run", "-m", tiny_model(), "-f", "absent.txt"});
-  EXPECT_EQ(absent.code, 1);
+  EXPECT_EQ(absent.code, 2);
   EXPECT_TRUE(absent.one_error_line());
+  EXPECT_THAT(absent.err, HasSubstr("absent.txt: no such file"));
+  ASSERT_EQ(mkfifo(sandbox.path("pipe").c_str(), 0600), 0);
+  const Finished pipe = sandbox.run({"run", "-m", tiny_model(), "-f", "pipe"});
+  EXPECT_EQ(pipe.code, 2);
+  EXPECT_THAT(pipe.err, HasSubstr("pipe: is a pipe, not a file"));
+  const Finished folder = sandbox.run({"run", "-m", tiny_model(), "-f", "."});
+  EXPECT_EQ(folder.code, 2);
+  EXPECT_THAT(folder.err, HasSubstr("is a folder, not a file"));
 }
 
 TEST(Run, SamplesTheSameTokensForTheSameSeed) {
