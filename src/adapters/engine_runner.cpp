@@ -100,8 +100,8 @@ std::map<std::string, double> metrics_of(const Timed& timed, int64_t prompt_toke
 }
 
 // What the arm may take, named as a reader of the queue knows it.
-Result<engine::Budget> arm_budget(const Arm& arm) {
-  TRY_ASSIGN(engine::Budget budget, engine::detect_budget(std::nullopt));
+Result<engine::Budget> arm_budget(const engine::LoadedModel& model, const Arm& arm) {
+  TRY_ASSIGN(engine::Budget budget, engine::detect_budget(std::nullopt, model.allocated_bytes()));
   if (arm.memory_limit_bytes && *arm.memory_limit_bytes < budget.bytes) {
     budget = {*arm.memory_limit_bytes, "the experiment's memory limit"};
   }
@@ -151,7 +151,7 @@ Result<Subject> EngineRunner::describe(const Workload& workload, const Arm& base
   subject.model_family = bound.model->model().info().family;
   subject.model_shape_hash = checkpoint.shape_hash();
   subject.model_hash = checkpoint.content_hash();
-  subject.weight_format = checkpoint.weight_format();
+  subject.weight_format = bound.model->weight_format();
   subject.chunk = bound.switches.integer("prefill.chunk");
   subject.threads = planner.threads();
   subject.prompt_tokens = static_cast<int64_t>(bound.prompt.size());
@@ -173,7 +173,7 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
     prediction.rows.push_back({to_text(kernels::predicted_row(planned.call, *planned.choice)),
                                planned.choice->reason, true});
   }
-  TRY_ASSIGN(const engine::Budget budget, arm_budget(arm));
+  TRY_ASSIGN(const engine::Budget budget, arm_budget(*bound.model, arm));
   prediction.planned_bytes = plan.total_bytes;
   prediction.budget_bytes = budget.bytes;
   prediction.budget_source = budget.source;

@@ -117,7 +117,7 @@ nlohmann::json to_json(const BenchTest& test, const engine::LoadedModel& model,
           {"model_filename", checkpoint.path()},
           {"model_family", model.model().info().family},
           {"model_size", checkpoint.total_bytes()},
-          {"weight_format", checkpoint.weight_format()},
+          {"weight_format", model.weight_format()},
           {"n_threads", session.planner().threads()},
           {"n_chunk", session.plan().shape.chunk},
           {"switches", session.planner().switches().changed()},
@@ -142,7 +142,7 @@ Table to_table(const std::vector<BenchTest>& tests, const engine::LoadedModel& m
                {"sd", Align::kRight}});
   for (const BenchTest& test : tests) {
     table.add({model.model().info().family, format_bytes_short(model.checkpoint().total_bytes()),
-               model.checkpoint().weight_format(), session.planner().device().backend,
+               model.weight_format(), session.planner().device().backend,
                std::to_string(session.planner().threads()), test.name,
                fmt::format("{:.2f}", test.mean_rate), fmt::format("{:.2f}", test.deviation)});
   }
@@ -169,7 +169,7 @@ Result<ExitCode> run_bench(const BenchOptions& options) {
   if (options.prompt == 0 && options.generate == 0) {
     return usage_error("-p 0 and -n 0 leave nothing to measure");
   }
-  TRY_ASSIGN(const auto model, engine::LoadedModel::open(options.engine.model));
+  TRY_ASSIGN(const auto model, open_model(options.engine.model, options.engine.quant));
   const int64_t needed = std::max(options.prompt, options.generate + 1);
   if (options.engine.context != 0 && options.engine.context < needed) {
     return usage_error(fmt::format("--ctx {} cannot hold the {} of this benchmark",

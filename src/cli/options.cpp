@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "cli/terminal.h"
 
 namespace reckon::cli {
 
@@ -53,6 +54,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
                   "a GGUF file, a Hugging Face folder, or a name such as smollm2")
       ->required()
       ->type_name("MODEL");
+  add_quant_option(command, options.quant);
   command.add_option("--set", options.sets, "set a switch (repeatable; see docs/switches.md)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
@@ -67,6 +69,19 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->type_name("SIZE");
 }
 
+void add_quant_option(CLI::App& command, std::string& quant) {
+  const std::vector<std::string> names = models::QuantScheme::names();
+  command.add_option("--quant", quant, "pack the matrices at load: none, q4 or q8 (none)")
+      ->check(one_of(names));
+}
+
+Result<std::unique_ptr<engine::LoadedModel>> open_model(const std::string& model,
+                                                        const std::string& quant) {
+  engine::ModelOptions options;
+  TRY_ASSIGN(options.quant, models::QuantScheme::parse(quant));
+  return engine::LoadedModel::open(model, options);
+}
+
 Result<kernels::SwitchSet> parse_switches(const EngineOptions& options) {
   kernels::SwitchSet switches;
   for (const std::string& assignment : options.sets) TRY(switches.set_assignment(assignment));
@@ -79,6 +94,13 @@ Result<engine::SessionOptions> session_options(const EngineOptions& options, int
   TRY_ASSIGN(session.switches, parse_switches(options));
   session.shape.capacity = context;
   if (!options.memory_limit.empty()) session.memory_limit = options.memory_limit;
+  session.load_progress = [line = std::make_shared<StatusLine>()](uint64_t done, uint64_t total) {
+    if (done < total) {
+      line->show(fmt::format("packing weights: {} %", done * 100 / total));
+    } else {
+      line->clear();
+    }
+  };
   return session;
 }
 

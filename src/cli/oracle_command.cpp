@@ -20,6 +20,7 @@ struct OracleOptions {
   std::string folder;
   std::string backend = "cpu";
   std::string numerics = "reference";
+  std::string quant = "none";
   std::vector<std::string> sets;
   bool json = false;
 };
@@ -84,7 +85,7 @@ std::string last_line(const OracleReport& report) {
 Result<ExitCode> check(const OracleOptions& options) {
   engine::SessionOptions session;
   TRY_ASSIGN(session.switches, oracle_switches(options));
-  TRY_ASSIGN(const auto model, engine::LoadedModel::open(options.folder));
+  TRY_ASSIGN(const auto model, open_model(options.folder, options.quant));
   TRY_ASSIGN(const OracleReport report, engine::check_oracle(*model, session));
   if (options.json) {
     print_json(to_json(report, options));
@@ -110,6 +111,7 @@ void add_oracle_command(Cli& cli) {
   command->add_option("--backend", options->backend, "cpu")->check(one_of({"cpu"}));
   command->add_option("--numerics", options->numerics, "reference, exact or fast (reference)")
       ->check(one_of({"reference", "exact", "fast"}));
+  add_quant_option(*command, options->quant);
   command->add_option("--set", options->sets, "set a switch (repeatable)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

@@ -30,6 +30,21 @@ TEST(Plan, AddsUpItsTerms) {
   }
 }
 
+TEST(Plan, CountsPackedWeights) {
+  Sandbox sandbox;
+  const auto weights = [&](const char* scheme) {
+    const Finished finished = sandbox.run({"plan", "-m", golden("oracle/llama-h48-tied"), "--ctx",
+                                           "64", "--quant", scheme, "--json"});
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return finished.json()["memory"][0]["bytes"].get<uint64_t>();
+  };
+  EXPECT_LT(weights("q8"), weights("none"));  // bf16, and rows of 48 padded to 64
+  EXPECT_LT(weights("q4"), weights("q8"));
+  const Finished unknown = sandbox.run({"plan", "-m", tiny_model(), "--quant", "q5"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("q4"));
+}
+
 TEST(Plan, FitsTheTerminal) {
   Sandbox sandbox;
   const Finished finished = sandbox.run({"plan", "-m", tiny_model()});

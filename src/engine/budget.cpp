@@ -33,14 +33,14 @@ std::string file_text(const std::string& path) {
 
 }  // namespace
 
-Result<Budget> detect_budget(const std::optional<std::string>& user_limit) {
+Result<Budget> detect_budget(const std::optional<std::string>& user_limit, uint64_t held_bytes) {
   TRY_ASSIGN(const uint64_t available, meminfo_bytes("MemAvailable"));
-  Budget budget{available, "available memory"};
+  Budget budget{available + held_bytes, "available memory"};
   const auto take_smaller = [&](uint64_t bytes, std::string source) {
     if (bytes < budget.bytes) budget = {bytes, std::move(source)};
   };
   if (const auto left = container_memory_left("/sys/fs/cgroup", file_text("/proc/self/cgroup"))) {
-    take_smaller(*left, "the container's limit");
+    take_smaller(*left + held_bytes, "the container's limit");
   }
   if (user_limit) {
     TRY_ASSIGN(const uint64_t physical, meminfo_bytes("MemTotal"));

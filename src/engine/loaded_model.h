@@ -1,10 +1,11 @@
 // A model with its files, tokenizer and identity: everything that is shared between sessions.
 //
-// Immutable after load and thread-safe to read; sessions keep a reference and must not outlive it.
+// Thread-safe; immutable but for load(). Sessions keep a reference and must not outlive it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -12,24 +13,48 @@
 #include "formats/checkpoint.h"
 #include "formats/tokenizer.h"
 #include "models/model.h"
+#include "models/quant_scheme.h"
+#include "models/weight_placer.h"
 
 namespace reckon::engine {
 
+struct ModelOptions {
+  models::QuantScheme quant;
+};
+
 class LoadedModel {
  public:
-  // `model` as typed by the user (formats/model_path.h). Maps the file and builds the family;
-  // reads no weights, so that a plan can refuse before anything is loaded.
-  [[nodiscard]] static Result<std::unique_ptr<LoadedModel>> open(const std::string& model);
+  // `model` as typed by the user (formats/model_path.h). Maps the file, builds the family and plans
+  // where its weights go; reads no weights, so that a plan can refuse before anything is loaded.
+  [[nodiscard]] static Result<std::unique_ptr<LoadedModel>> open(const std::string& model,
+                                                                 const ModelOptions& options = {});
+
+  // Reads, packs and moves the weights; sessions call it when they fit the budget. Only the first
+  // call does anything: later ones, from any thread, wait for it and give the same result.
+  [[nodiscard]] Status load(const models::LoadOptions& options = {}) const;
+  // What load() has taken of the memory by now (weights read in place in the mapped file take
+  // none). A budget of what is available has lost these bytes, though the plan counts them.
+  [[nodiscard]] uint64_t allocated_bytes() const;
 
   [[nodiscard]] const Checkpoint& checkpoint() const { return *checkpoint_; }
   [[nodiscard]] const models::Model& model() const { return *model_; }
+  [[nodiscard]] bool is_packed() const { return packed_; }  // by ModelOptions::quant
+  // Element types of the matrices as the forward pass reads them, most bytes first: "q4_1+q8_0"
+  // (the checkpoint's own), "p4" where they are packed.
+  [[nodiscard]] const std::string& weight_format() const { return weight_format_; }
   // The tokenizer, or why this checkpoint has none (an oracle folder, say).
   [[nodiscard]] Result<const Tokenizer*> tokenizer() const;
 
  private:
   LoadedModel() = default;
   std::unique_ptr<Checkpoint> checkpoint_;
+  std::unique_ptr<models::WeightPlacer> placer_;
   std::unique_ptr<models::Model> model_;
+  std::string weight_format_;
+  bool packed_ = false;
+  mutable std::mutex load_mutex_;  // guards the two below and the placer
+  mutable bool load_tried_ = false;
+  mutable Status load_result_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::optional<Error> tokenizer_error_;
 };

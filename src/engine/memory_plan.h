@@ -76,8 +76,10 @@ struct Budget {
 
 // The smallest of: memory available now, what is left of the container's limit (cgroup v2 or v1;
 // file cache that can be dropped counts as left), and the user's limit if given (percent of the
-// physical memory). A usage error where the user's limit is no size.
-[[nodiscard]] Result<Budget> detect_budget(const std::optional<std::string>& user_limit);
+// physical memory). A usage error where the user's limit is no size. `held_bytes` are those of the
+// plan that this process holds already: they are missing from what is available or left.
+[[nodiscard]] Result<Budget> detect_budget(const std::optional<std::string>& user_limit,
+                                           uint64_t held_bytes = 0);
 
 // Ok where the plan fits; else a refusal with both figures, the largest terms and what would make
 // it fit: the largest smaller chunk and the longest shorter context that do, where there are any.

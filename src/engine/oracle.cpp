@@ -162,9 +162,10 @@ std::string mismatch_text(const OracleMismatch& mismatch) {
                      mismatch.expected);
 }
 
-OracleTolerance oracle_tolerance(const Checkpoint& checkpoint, const kernels::SwitchSet& switches) {
+OracleTolerance oracle_tolerance(const LoadedModel& model, const kernels::SwitchSet& switches) {
+  if (model.is_packed()) return {OracleMeasure::kRowNorm, 2e-2, 0.5};
   if (switches.get("numerics") == "reference") return {OracleMeasure::kAbsolute, 2e-3, 1e-3};
-  if (has_quantised_weights(checkpoint)) return {OracleMeasure::kRowNorm, 2e-2, 0.5};
+  if (has_quantised_weights(model.checkpoint())) return {OracleMeasure::kRowNorm, 2e-2, 0.5};
   return {OracleMeasure::kRowNorm, 1e-4, 1e-3};
 }
 
@@ -180,7 +181,7 @@ Result<OracleReport> check_oracle(const LoadedModel& model, const SessionOptions
   }
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::create(model, adapted));
   OracleReport report;
-  report.tolerance = oracle_tolerance(model.checkpoint(), options.switches);
+  report.tolerance = oracle_tolerance(model, options.switches);
   Checker checker(*session, report);
   for (size_t i = 0; i < prompts.size(); ++i) {
     TRY(checker.check(static_cast<int64_t>(i), prompts[i]));

@@ -5,7 +5,8 @@
 //  - numerics=reference: each logit within 2e-3, each hidden value within 2e-3 of max(1,
 //  |expected|);
 //  - otherwise each row by ||difference|| / ||expected||: 1e-4 for float weights (float32
-//    activations), 2e-2 for quantised ones (8-bit activations).
+//    activations), 2e-2 for quantised ones. A model that was packed at load is held to the latter
+//    in every numerics: what packing costs is part of the difference.
 // Greedy tokens must all be equal where the recorded margins are wide enough for the tolerance
 // (over 1e-3, for quantised weights in other than reference numerics over 0.5); on a narrower path
 // another order of summation may pick another token, and the comparison ends at the first one.
@@ -54,8 +55,8 @@ struct OracleReport {
   std::optional<OracleMismatch> first_failure;
 };
 
-// What options.switches ask of this checkpoint.
-[[nodiscard]] OracleTolerance oracle_tolerance(const Checkpoint& checkpoint,
+// What the switches ask of this model.
+[[nodiscard]] OracleTolerance oracle_tolerance(const LoadedModel& model,
                                                const kernels::SwitchSet& switches);
 
 // Runs the case of `model`; the options' shape is chosen here (it fits the longest prompt). A case

@@ -39,8 +39,9 @@ Result<std::unique_ptr<Session>> Session::create(const LoadedModel& model,
   std::unique_ptr<Session> session(new Session(model, options));
   TRY_ASSIGN(session->plan_,
              plan_session(model.model(), *session->planner_, options.shape, PassKinds{}));
-  TRY_ASSIGN(const Budget budget, detect_budget(options.memory_limit));
+  TRY_ASSIGN(const Budget budget, detect_budget(options.memory_limit, model.allocated_bytes()));
   TRY(check_budget(model.model(), *session->planner_, session->plan_, budget));
+  TRY(model.load({session->planner_->threads(), options.load_progress}));
   TRY(session->allocate());
   return session;
 }

@@ -27,13 +27,15 @@ struct SessionOptions {
   kernels::SwitchSet switches;
   SessionShape shape;
   std::optional<std::string> memory_limit;  // as typed: "8GiB", "75%"
+  models::LoadProgress load_progress = {};  // of the model's weights, where they are not loaded yet
   // What the plan may choose from.
   std::span<const kernels::Variant> variants = kernels::all_variants();
 };
 
 class Session {
  public:
-  // Plans, checks the budget (refused where it does not fit), then allocates.
+  // Plans, checks the budget (refused where it does not fit), then loads the model's weights where
+  // that was not done, and allocates.
   [[nodiscard]] static Result<std::unique_ptr<Session>> create(const LoadedModel& model,
                                                                const SessionOptions& options);
 

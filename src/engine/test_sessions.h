@@ -27,8 +27,9 @@ inline kernels::SwitchSet switches_of(const Assignments& assignments) {
   return switches;
 }
 
-inline std::unique_ptr<LoadedModel> open_model(const std::string& path) {
-  auto model = LoadedModel::open(path);
+inline std::unique_ptr<LoadedModel> open_model(const std::string& path,
+                                               const ModelOptions& options = {}) {
+  auto model = LoadedModel::open(path, options);
   if (!model.ok()) {
     ADD_FAILURE() << model.error().message;
     return nullptr;

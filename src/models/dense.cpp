@@ -69,12 +69,12 @@ constexpr Names kHuggingFaceNames{
 };
 
 struct Layer {
-  Weight attention_norm, q, k, v, q_norm, k_norm, attention_out;
-  Weight mlp_norm, gate, up, down;
+  WeightRef attention_norm, q, k, v, q_norm, k_norm, attention_out;
+  WeightRef mlp_norm, gate, up, down;
 };
 
 struct Weights {
-  Weight embedding, final_norm, head;
+  WeightRef embedding, final_norm, head;
   std::vector<Layer> layers;
 };
 
@@ -87,11 +87,8 @@ enum Buffer : size_t { kHidden, kNormed, kQ, kK, kV, kAttended, kGate, kUp, kLog
 
 class DenseModel final : public Model {
  public:
-  DenseModel(DenseConfig config, Weights weights, WeightCopies copies, ModelInfo info)
-      : config_(std::move(config)),
-        weights_(std::move(weights)),
-        copies_(std::move(copies)),
-        info_(std::move(info)) {}
+  DenseModel(DenseConfig config, Weights weights, ModelInfo info)
+      : config_(std::move(config)), weights_(std::move(weights)), info_(std::move(info)) {}
 
   [[nodiscard]] const ModelInfo& info() const override { return info_; }
 
@@ -193,7 +190,6 @@ class DenseModel final : public Model {
 
   DenseConfig config_;
   Weights weights_;
-  WeightCopies copies_;
   ModelInfo info_;
 };
 
@@ -220,25 +216,27 @@ Result<Layer> bind_layer(WeightBinder& binder, const DenseConfig& config, const 
 }
 
 // A tied head may still be stored; it must then be the embedding, byte for byte.
-Status check_stored_tied_head(const Checkpoint& checkpoint, const char* name,
-                              const Weight& embedding) {
-  TRY_ASSIGN(const Weight head, checkpoint.tensor(name, embedding.n, embedding.k));
+Status check_stored_tied_head(const Checkpoint& checkpoint, const Names& names) {
+  TRY_ASSIGN(const Weight embedding, checkpoint.tensor(names.embedding));
+  TRY_ASSIGN(const Weight head, checkpoint.tensor(names.head, embedding.n, embedding.k));
   if (head.type != embedding.type ||
       std::memcmp(head.data, embedding.data, static_cast<size_t>(head.bytes())) != 0) {
     return failed(
         fmt::format("{}: tensor '{}' differs from the embedding, but 'tie_word_embeddings' is true",
-                    checkpoint.path(), name));
+                    checkpoint.path(), names.head));
   }
   return {};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint, DenseConfig config) {
+Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint, DenseConfig config,
+                                           WeightPlacer& placer) {
   const Names& names = checkpoint.kind() == CheckpointKind::kGguf ? kGgufNames : kHuggingFaceNames;
-  WeightBinder binder(checkpoint);
+  WeightBinder binder(checkpoint, placer);
   Weights weights;
-  TRY_ASSIGN(weights.embedding, binder.matrix(names.embedding, config.vocabulary, config.hidden));
+  TRY_ASSIGN(weights.embedding,
+             binder.embedding(names.embedding, config.vocabulary, config.hidden));
   for (int64_t l = 0; l < config.layers; ++l) {
     TRY_ASSIGN(Layer layer, bind_layer(binder, config, names, l));
     weights.layers.push_back(layer);
@@ -249,7 +247,7 @@ Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint, DenseCo
   } else {
     weights.head = weights.embedding;
     if (checkpoint.has_tensor(names.head)) {
-      TRY(check_stored_tied_head(checkpoint, names.head, weights.embedding));
+      TRY(check_stored_tied_head(checkpoint, names));
       binder.skip(names.head);
     }
   }
@@ -261,13 +259,12 @@ Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint, DenseCo
                  .hidden = config.hidden,
                  .layers = config.layers,
                  .context_limit = config.context_limit,
-                 .weight_bytes = binder.bytes(),
+                 .weight_bytes = placer.planned_bytes(),
                  .notes = {}};
   if (vision > 0) {
     info.notes.push_back(fmt::format("skipped the vision tower ({} tensors)", vision));
   }
-  return std::make_unique<DenseModel>(std::move(config), std::move(weights), binder.take_copies(),
-                                      std::move(info));
+  return std::make_unique<DenseModel>(std::move(config), std::move(weights), std::move(info));
 }
 
 }  // namespace reckon::models

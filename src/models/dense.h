@@ -8,12 +8,13 @@
 #include "formats/checkpoint.h"
 #include "models/dense_config.h"
 #include "models/model.h"
+#include "models/weight_placer.h"
 
 namespace reckon::models {
 
 // Binds every tensor of the checkpoint (names by its kind) and fails where one is missing, of the
-// wrong shape or type, or left over. Weights are read in place: the checkpoint outlives the model.
+// wrong shape or type, or left over. The checkpoint and the placer outlive the model.
 [[nodiscard]] Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint,
-                                                         DenseConfig config);
+                                                         DenseConfig config, WeightPlacer& placer);
 
 }  // namespace reckon::models

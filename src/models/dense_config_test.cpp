@@ -5,6 +5,7 @@
 
 #include <ostream>
 
+#include "models/host_placer.h"
 #include "models/model.h"
 #include "models/test_checkpoints.h"
 
@@ -21,7 +22,8 @@ DenseFamily llama() {
 
 std::string error_of(TinyFolder& folder) {
   const Checkpoint checkpoint = folder.open();
-  const auto model = build_model(checkpoint);
+  HostPlacer placer;
+  const auto model = build_model(checkpoint, placer);
   return model.ok() ? "" : model.error().message;
 }
 
@@ -29,7 +31,8 @@ std::string error_of(const GgufWriter& writer) {
   const TestFolder folder;
   const auto checkpoint = Checkpoint::open(folder.write("tiny.gguf", writer.bytes()));
   if (!checkpoint.ok()) return checkpoint.error().message;
-  const auto model = build_model(*checkpoint);
+  HostPlacer placer;
+  const auto model = build_model(*checkpoint, placer);
   return model.ok() ? "" : model.error().message;
 }
 

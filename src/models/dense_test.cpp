@@ -7,6 +7,7 @@
 
 #include "kernels/recorder.h"
 #include "models/families.h"
+#include "models/host_placer.h"
 #include "models/test_checkpoints.h"
 
 namespace reckon::models {
@@ -17,7 +18,8 @@ using ::testing::HasSubstr;
 
 std::string error_of(TinyFolder& folder) {
   const Checkpoint checkpoint = folder.open();
-  const auto model = build_model(checkpoint);
+  HostPlacer placer;
+  const auto model = build_model(checkpoint, placer);
   return model.ok() ? "" : model.error().message;
 }
 
@@ -37,7 +39,8 @@ TEST(Dense, BuildsAFolder) {
   for (const char* family : {"llama", "qwen3"}) {
     TinyFolder folder(family);
     const Checkpoint checkpoint = folder.open();
-    const auto model = build_model(checkpoint);
+    HostPlacer placer;
+    const auto model = build_model(checkpoint, placer);
     ASSERT_TRUE(model.ok()) << model.error().message;
     const ModelInfo& info = (*model)->info();
     EXPECT_EQ(info.family, family);
@@ -95,7 +98,8 @@ TEST(Dense, SkipsWhatCarriesNothingForText) {
   folder.shapes["model.visual.blocks.0.weight"] = {3, 3};
   folder.shapes["model.visual.blocks.1.weight"] = {3, 3};
   const Checkpoint checkpoint = folder.open();
-  const auto model = build_model(checkpoint);
+  HostPlacer placer;
+  const auto model = build_model(checkpoint, placer);
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_THAT((*model)->info().notes, ElementsAre(HasSubstr("2 tensors")));
 }
@@ -116,11 +120,12 @@ TEST(Dense, TakesNormsOfOtherPlainTypes) {
   TinyFolder folder;
   for (const auto& [name, shape] : folder.shapes) folder.types[name] = "BF16";
   const Checkpoint checkpoint = folder.open();
-  const auto model = build_model(checkpoint);
+  HostPlacer placer;
+  const auto model = build_model(checkpoint, placer);
   ASSERT_TRUE(model.ok()) << model.error().message;
-  uint64_t bytes = 0;  // matrices as stored, vectors as float32
+  uint64_t bytes = 0;  // matrices as stored, vectors as float32 copies
   for (const auto& [name, shape] : folder.shapes) {
-    bytes += shape.size() == 1 ? 4U * static_cast<uint64_t>(shape[0])
+    bytes += shape.size() == 1 ? arena_rounded(4U * static_cast<uint64_t>(shape[0]))
                                : 2U * static_cast<uint64_t>(shape[0] * shape[1]);
   }
   EXPECT_EQ((*model)->info().weight_bytes, bytes);
@@ -167,7 +172,8 @@ int64_t head_rows(const DryRun& run) {
 TEST(Dense, ComputesLogitsForTheWantedRowsOnly) {
   TinyFolder folder;
   const Checkpoint checkpoint = folder.open();
-  const auto model = build_model(checkpoint);
+  HostPlacer placer;
+  const auto model = build_model(checkpoint, placer);
   ASSERT_TRUE(model.ok());
   const DryRun last = dry_run(**model, 5, LogitRows::kLast);
   EXPECT_EQ(head_rows(last), 1);
@@ -181,7 +187,8 @@ TEST(Dense, NormalisesHeadsWhereTheFamilyDoes) {
   const auto norms_of_width = [](const char* family, int64_t width) {
     TinyFolder folder(family);
     const Checkpoint checkpoint = folder.open();
-    const auto model = build_model(checkpoint);
+    HostPlacer placer;
+    const auto model = build_model(checkpoint, placer);
     EXPECT_TRUE(model.ok());
     const DryRun run = dry_run(**model, 3, LogitRows::kLast);
     return std::count_if(run.calls.begin(), run.calls.end(), [&](const auto& counted) {

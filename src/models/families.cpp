@@ -28,9 +28,9 @@ std::vector<std::string> family_names() {
   return names;
 }
 
-Result<std::unique_ptr<Model>> build_model(const Checkpoint& checkpoint) {
+Result<std::unique_ptr<Model>> build_model(const Checkpoint& checkpoint, WeightPlacer& placer) {
   for (const Family& family : kFamilies) {
-    if (checkpoint.architecture() == family.name) return family.build(checkpoint);
+    if (checkpoint.architecture() == family.name) return family.build(checkpoint, placer);
   }
   return failed(fmt::format("{}: the model family '{}' is not supported; expected one of {}",
                             checkpoint.path(), checkpoint.architecture(),

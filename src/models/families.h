@@ -7,12 +7,14 @@
 #include "base/result.h"
 #include "formats/checkpoint.h"
 #include "models/model.h"
+#include "models/weight_placer.h"
 
 namespace reckon::models {
 
 struct Family {
   const char* name = "";  // what Checkpoint::architecture() gives
-  Result<std::unique_ptr<Model>> (*build)(const Checkpoint& checkpoint) = nullptr;
+  Result<std::unique_ptr<Model>> (*build)(const Checkpoint& checkpoint,
+                                          WeightPlacer& placer) = nullptr;
 };
 
 // Every family, sorted by name. Immutable, lives for the process's life.

@@ -7,14 +7,14 @@
 
 namespace reckon::models {
 
-Result<std::unique_ptr<Model>> build_llama(const Checkpoint& checkpoint) {
+Result<std::unique_ptr<Model>> build_llama(const Checkpoint& checkpoint, WeightPlacer& placer) {
   // llama.cpp's converter permutes the rows of Q and K of each head of this family, so that the
   // two elements that rope turns together lie side by side.
   TRY_ASSIGN(DenseConfig config,
              read_dense_config(checkpoint, {.name = "llama",
                                             .qk_norm = QkNorm::kNone,
                                             .gguf_pairing = kernels::RopePairing::kAdjacent}));
-  return build_dense(checkpoint, std::move(config));
+  return build_dense(checkpoint, std::move(config), placer);
 }
 
 }  // namespace reckon::models

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "formats/checkpoint.h"
 #include "kernels/ops.h"
+#include "models/weight_placer.h"
 #include "tensor/arena.h"
 
 namespace reckon::models {
@@ -26,7 +27,7 @@ struct ModelInfo {
   int64_t hidden = 0;
   int64_t layers = 0;
   int64_t context_limit = 0;       // positions that the checkpoint was made for
-  uint64_t weight_bytes = 0;       // of the tensors that the forward pass reads
+  uint64_t weight_bytes = 0;       // that the weights take once loaded
   std::vector<std::string> notes;  // what was skipped on purpose, one line each
 };
 
@@ -70,10 +71,12 @@ class Model {
                                        Buffers activations) const = 0;
 };
 
-// Builds the model of a checkpoint (families.cpp lists the families). The checkpoint must outlive
-// it: weights are read in place. Every tensor's presence, type and shape is verified here; errors
-// name the file, the tensor or key and what was expected.
-[[nodiscard]] Result<std::unique_ptr<Model>> build_model(const Checkpoint& checkpoint);
+// Builds the model of a checkpoint (families.cpp lists the families). Every tensor's presence, type
+// and shape is verified here and its place planned; weights have no data before placer.load().
+// Checkpoint and placer must outlive the model. Errors name the file, the tensor or key and what
+// was expected.
+[[nodiscard]] Result<std::unique_ptr<Model>> build_model(const Checkpoint& checkpoint,
+                                                         WeightPlacer& placer);
 [[nodiscard]] std::vector<std::string> family_names();
 
 }  // namespace reckon::models

@@ -6,10 +6,12 @@
 #include "base/result.h"
 #include "formats/checkpoint.h"
 #include "models/model.h"
+#include "models/weight_placer.h"
 
 namespace reckon::models {
 
 // See build_model(). Sliding windows and rope scaling are errors that name the key.
-[[nodiscard]] Result<std::unique_ptr<Model>> build_qwen3(const Checkpoint& checkpoint);
+[[nodiscard]] Result<std::unique_ptr<Model>> build_qwen3(const Checkpoint& checkpoint,
+                                                         WeightPlacer& placer);
 
 }  // namespace reckon::models

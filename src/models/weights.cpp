@@ -27,31 +27,31 @@ bool is_derived(std::string_view name) {
 
 }  // namespace
 
-Result<Weight> WeightBinder::matrix(const std::string& name, int64_t n, int64_t k) {
+Result<WeightRef> WeightBinder::bind(const std::string& name, WeightRole role, int64_t n,
+                                     int64_t k) {
   TRY_ASSIGN(const Weight weight, checkpoint_.tensor(name, n, k));
   if (weight.type == DType::kI32) {
     return failed(
         fmt::format("{}: tensor '{}' holds integers; expected weights", checkpoint_.path(), name));
   }
-  used_.insert(name);
-  bytes_ += static_cast<uint64_t>(weight.bytes());
-  return weight;
-}
-
-Result<Weight> WeightBinder::vector(const std::string& name, int64_t k) {
-  TRY_ASSIGN(Weight weight, checkpoint_.tensor(name, 1, k));
-  if (weight.type != DType::kF32 && weight.type != DType::kF16 && weight.type != DType::kBF16) {
+  if (role == WeightRole::kVector && block_elements(weight.type) > 1) {
     return failed(fmt::format("{}: tensor '{}' is {}; expected f32, f16 or bf16",
                               checkpoint_.path(), name, dtype_name(weight.type)));
   }
-  if (weight.type != DType::kF32) {
-    auto& copy = copies_.emplace_back(std::make_unique<float[]>(static_cast<size_t>(k)));
-    dequantize_row(weight.type, weight.data, k, copy.get());
-    weight = Weight{.data = copy.get(), .type = DType::kF32, .n = 1, .k = k};
-  }
   used_.insert(name);
-  bytes_ += static_cast<uint64_t>(weight.bytes());
-  return weight;
+  return placer_.plan(name, role, weight);
+}
+
+Result<WeightRef> WeightBinder::matrix(const std::string& name, int64_t n, int64_t k) {
+  return bind(name, WeightRole::kMatrix, n, k);
+}
+
+Result<WeightRef> WeightBinder::embedding(const std::string& name, int64_t n, int64_t k) {
+  return bind(name, WeightRole::kEmbedding, n, k);
+}
+
+Result<WeightRef> WeightBinder::vector(const std::string& name, int64_t k) {
+  return bind(name, WeightRole::kVector, 1, k);
 }
 
 Result<int64_t> WeightBinder::finish(std::string_view family) const {

@@ -1,0 +1,173 @@
+#include "models/host_placer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "models/model.h"
+#include "models/test_checkpoints.h"
+#include "tensor/quantise.h"
+
+namespace reckon::models {
+namespace {
+
+using ::testing::HasSubstr;
+
+QuantScheme scheme(const char* name) {
+  return QuantScheme::parse(name).value();
+}
+
+// A float32 or bf16 matrix as a file would hold it.
+struct Stored {
+  std::vector<float> values;
+  std::vector<uint16_t> brains;
+  Weight weight;
+
+  Stored(DType type, int64_t n, int64_t k, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<float> normal(0, 0.05F);
+    for (int64_t i = 0; i < n * k; ++i) {
+      brains.push_back(float_to_bf16(normal(random)));
+      values.push_back(bf16_to_float(brains.back()));
+    }
+    const bool brain = type == DType::kBF16;
+    weight = {brain ? static_cast<const void*>(brains.data()) : values.data(), type, n, k};
+  }
+};
+
+std::vector<uint8_t> packed_rows(DType type, const Stored& stored) {
+  const int64_t n = stored.weight.n, k = stored.weight.k;
+  std::vector<uint8_t> bytes(static_cast<size_t>(n * row_bytes(type, k)));
+  for (int64_t j = 0; j < n; ++j) {
+    EXPECT_TRUE(
+        quantise_row(type, stored.values.data() + j * k, k, bytes.data() + j * row_bytes(type, k)));
+  }
+  return bytes;
+}
+
+TEST(QuantScheme, KnowsItsNames) {
+  EXPECT_FALSE(scheme("none").packs());
+  EXPECT_EQ(scheme("none").type_of("x"), std::nullopt);
+  EXPECT_EQ(scheme("q4").type_of("x"), DType::kP4);
+  EXPECT_EQ(scheme("q8").type_of("x"), DType::kP8);
+  const auto unknown = QuantScheme::parse("q5");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(unknown.error().message, HasSubstr("none, q4, q8"));
+}
+
+TEST(HostPlacer, ReadsInPlaceWhereNothingIsPacked) {
+  const Stored matrix(DType::kBF16, 5, 48, 1), vector(DType::kF32, 1, 48, 2);
+  HostPlacer placer;
+  const WeightRef m = placer.plan("m", WeightRole::kMatrix, matrix.weight).value();
+  const WeightRef v = placer.plan("v", WeightRole::kVector, vector.weight).value();
+  const Weight& placed = m;
+  EXPECT_EQ(placed.data, nullptr);
+  EXPECT_EQ(placed.type, DType::kBF16);
+  EXPECT_EQ(placer.planned_bytes(), 5U * 48 * 2 + 48 * 4);
+  ASSERT_TRUE(placer.load({}).ok());
+  EXPECT_EQ(placed.data, matrix.brains.data());
+  EXPECT_EQ(static_cast<const Weight&>(v).data, vector.values.data());
+  EXPECT_EQ(placer.allocated_bytes(), 0U);
+}
+
+TEST(HostPlacer, CopiesVectorsOfOtherPlainTypes) {
+  const Stored vector(DType::kBF16, 1, 20, 3);
+  HostPlacer placer;
+  const Weight& placed = placer.plan("v", WeightRole::kVector, vector.weight).value();
+  EXPECT_EQ(placed.type, DType::kF32);
+  EXPECT_EQ(placer.planned_bytes(), 128U);  // 80, rounded
+  ASSERT_TRUE(placer.load({}).ok());
+  EXPECT_EQ(std::memcmp(placed.data, vector.values.data(), 20 * sizeof(float)), 0);
+  EXPECT_EQ(placer.allocated_bytes(), 128U);
+}
+
+TEST(HostPlacer, PacksRowByRowOnAnyNumberOfThreads) {
+  // The second is of several tasks.
+  const Stored small(DType::kF32, 7, 48, 4), large(DType::kBF16, 700, 320, 5);
+  for (const char* name : {"q4", "q8"}) {
+    const DType type = *scheme(name).type_of("");
+    for (const int threads : {1, 3}) {
+      HostPlacer placer(scheme(name));
+      const Weight& s = placer.plan("s", WeightRole::kMatrix, small.weight).value();
+      const Weight& l = placer.plan("l", WeightRole::kEmbedding, large.weight).value();
+      const std::vector<uint8_t> expected_s = packed_rows(type, small);
+      const std::vector<uint8_t> expected_l = packed_rows(type, large);
+      EXPECT_EQ(placer.planned_bytes(),
+                arena_rounded(expected_s.size()) + arena_rounded(expected_l.size()));
+      EXPECT_EQ(placer.allocated_bytes(), 0U);
+      EXPECT_EQ(s.data, nullptr);
+      ASSERT_TRUE(placer.load({threads, {}}).ok());
+      EXPECT_EQ(placer.allocated_bytes(), placer.planned_bytes());
+      EXPECT_EQ(s.type, type);
+      EXPECT_EQ(static_cast<size_t>(s.bytes()), expected_s.size());
+      EXPECT_EQ(std::memcmp(s.data, expected_s.data(), expected_s.size()), 0);
+      EXPECT_EQ(std::memcmp(l.data, expected_l.data(), expected_l.size()), 0);
+      for (const Weight* weight : {&s, &l}) {
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(weight->data) % kArenaAlignment, 0U);
+      }
+    }
+  }
+}
+
+TEST(HostPlacer, TellsHowFarItIs) {
+  const Stored one(DType::kF32, 8, 64, 6), two(DType::kF32, 16, 64, 7),
+      vector(DType::kF32, 1, 8, 8);
+  HostPlacer placer(scheme("q4"));
+  ASSERT_TRUE(placer.plan("one", WeightRole::kMatrix, one.weight).ok());
+  ASSERT_TRUE(placer.plan("vector", WeightRole::kVector, vector.weight).ok());
+  ASSERT_TRUE(placer.plan("two", WeightRole::kMatrix, two.weight).ok());
+  std::vector<std::pair<uint64_t, uint64_t>> seen;
+  ASSERT_TRUE(
+      placer.load({1, [&](uint64_t done, uint64_t total) { seen.emplace_back(done, total); }})
+          .ok());
+  const std::vector<std::pair<uint64_t, uint64_t>> expected{{8 * 64 * 4, 24 * 64 * 4},
+                                                            {24 * 64 * 4, 24 * 64 * 4}};
+  EXPECT_EQ(seen, expected);
+}
+
+TEST(HostPlacer, NamesAWeightThatDoesNotFitItsType) {
+  for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity(), 1e30F}) {
+    Stored matrix(DType::kF32, 900, 96, 9);
+    matrix.values[850 * 96 + 3] = matrix.values[700 * 96 + 95] = bad;
+    HostPlacer placer(scheme("q8"));
+    const Weight& placed = placer.plan("some.weight", WeightRole::kMatrix, matrix.weight).value();
+    const Status status = placer.load({2, {}});
+    ASSERT_FALSE(status.ok());
+    EXPECT_THAT(status.error().message, HasSubstr("'some.weight'"));
+    EXPECT_THAT(status.error().message, HasSubstr("p8"));
+    EXPECT_EQ(placed.data, nullptr);
+    EXPECT_EQ(placer.allocated_bytes(), 0U);
+  }
+}
+
+TEST(HostPlacer, PacksATiedEmbeddingOnce) {
+  TinyFolder folder;
+  folder.config["tie_word_embeddings"] = true;
+  folder.shapes.erase("lm_head.weight");
+  const Checkpoint checkpoint = folder.open();
+  HostPlacer placer(scheme("q4"));
+  const auto model = build_model(checkpoint, placer);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  int64_t embeddings = 0, vectors = 0;
+  uint64_t bytes = 0;
+  for (const PlacedWeight& weight : placer.weights()) {
+    embeddings += weight.role == WeightRole::kEmbedding ? 1 : 0;
+    vectors += weight.role == WeightRole::kVector ? 1 : 0;
+    EXPECT_EQ(weight.placed.type, weight.role == WeightRole::kVector ? DType::kF32 : DType::kP4);
+    bytes += weight.bytes;
+  }
+  EXPECT_EQ(placer.weights().size(), folder.shapes.size());
+  EXPECT_EQ(embeddings, 1);
+  EXPECT_EQ(vectors, 3);
+  EXPECT_EQ((*model)->info().weight_bytes, bytes);
+}
+
+}  // namespace
+}  // namespace reckon::models

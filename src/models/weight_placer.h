@@ -1,0 +1,100 @@
+// Where a model's weights live and in which element type: what a WeightBinder asks for each tensor.
+//
+// Two stages. While a model is built, plan() says for every tensor which type it will have and how
+// many bytes it will take; nothing of the data is read and nothing is allocated, so that a memory
+// plan can refuse first. load() then reads, converts and moves everything, once, and fills in the
+// pointers behind the handles that the model got. No forward pass may run before, but a dry one.
+//
+// A placer belongs to one checkpoint and one model; both stages run on one thread at a time, and
+// afterwards everything is immutable. The placer owns the memory that it took and outlives the
+// model; the checkpoint outlives the placer.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "tensor/tensor.h"
+
+namespace reckon::models {
+
+// A model's handle of a weight: type and shape stand from plan() on, data from load() on. Reads as
+// a Weight wherever one is taken.
+class WeightRef {
+ public:
+  WeightRef() = default;
+  explicit WeightRef(const Weight* weight) : weight_(weight) {}
+
+  operator const Weight&() const {
+    RECKON_CHECK(weight_ != nullptr);
+    return *weight_;
+  }
+
+ private:
+  const Weight* weight_ = nullptr;
+};
+
+enum class WeightRole : uint8_t {
+  kEmbedding,  // a table looked up by rows; where it is tied it is the head's matrix as well
+  kMatrix,     // multiplied with activations
+  kVector,     // a norm's and the like: always float32 in the end
+};
+
+struct PlacedWeight {
+  std::string name;  // the tensor's
+  WeightRole role = WeightRole::kMatrix;
+  Weight stored;       // in the file
+  Weight placed;       // what the forward pass reads; no data before load()
+  uint64_t bytes = 0;  // of memory that `placed` takes, with its alignment
+};
+
+// Bytes of the file that are done, of all that have to be converted or moved. Called now and then
+// on the thread that loads, the last time with done == total.
+using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
+
+struct LoadOptions {
+  int threads = 0;  // 0: every core that this process may use
+  LoadProgress progress;
+};
+
+class WeightPlacer {
+ public:
+  WeightPlacer() = default;
+  virtual ~WeightPlacer() = default;
+  WeightPlacer(const WeightPlacer&) = delete;
+  WeightPlacer& operator=(const WeightPlacer&) = delete;
+
+  // Plans a place for the tensor. The handle stays valid as long as the placer. Fails where the
+  // place has no such weights, naming the tensor.
+  [[nodiscard]] Result<WeightRef> plan(const std::string& name, WeightRole role,
+                                       const Weight& stored);
+  // Once, after everything was planned. Errors name the tensor; then no weight has data.
+  [[nodiscard]] Status load(const LoadOptions& options);
+
+  [[nodiscard]] const std::deque<PlacedWeight>& weights() const { return weights_; }
+  // What all planned weights take, and how much of it the placer has allocated by now (weights
+  // that are read where the file is mapped are not).
+  [[nodiscard]] uint64_t planned_bytes() const { return planned_bytes_; }
+  [[nodiscard]] virtual uint64_t allocated_bytes() const = 0;
+
+ protected:
+  struct Place {
+    DType type = DType::kF32;  // that the weight will have; its shape stays
+    uint64_t bytes = 0;
+  };
+  [[nodiscard]] virtual Result<Place> place(const std::string& name, WeightRole role,
+                                            const Weight& stored) const = 0;
+  // Sets placed.data of every weight, exactly as planned.
+  [[nodiscard]] virtual Status fill(std::deque<PlacedWeight>& weights,
+                                    const LoadOptions& options) = 0;
+
+ private:
+  std::deque<PlacedWeight> weights_;  // never moved: handles point into it
+  uint64_t planned_bytes_ = 0;
+  bool loaded_ = false;
+};
+
+}  // namespace reckon::models
