@@ -1,7 +1,6 @@
 // Models whose matrices are packed at load: the promises of exact numerics, the memory plan, and
 // that nothing is packed where the plan does not fit.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,8 +10,6 @@
 
 namespace reckon::engine {
 namespace {
-
-using ::testing::HasSubstr;
 
 ModelOptions packed(const char* scheme) {
   return {models::QuantScheme::parse(scheme).value()};

@@ -16,7 +16,7 @@ Result<WeightRef> WeightPlacer::plan(const std::string& name, WeightRole role,
 
 Status WeightPlacer::load(const LoadOptions& options) {
   RECKON_CHECK(!loaded_);
-  const Status filled = fill(weights_, options);
+  Status filled = fill(weights_, options);
   if (!filled.ok()) {
     for (PlacedWeight& weight : weights_) weight.placed.data = nullptr;
     return filled;
