@@ -171,7 +171,7 @@ std::string deciding_rule(std::span<const std::string> reasons, const std::strin
   size_t start = 0;
   while (start != std::string::npos) {
     const size_t end = reasons.front().find("; ", start);
-    const std::string clause = reasons.front().substr(start, end - start);
+    std::string clause = reasons.front().substr(start, end - start);
     if (clause.find(key) != std::string::npos) return clause;
     start = end == std::string::npos ? end : end + 2;
   }
