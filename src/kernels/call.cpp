@@ -71,6 +71,7 @@ AttentionArgs attention_args(Activation q, Activation k, Activation v, const KvC
           .v = v.data,
           .cache_k = cache.keys,
           .cache_v = cache.values,
+          .kv_type = cache.type,
           .out = out.data,
           .rows = q.rows,
           .heads = heads,
@@ -91,6 +92,81 @@ AddArgs add_args(Activation x, Activation y, Activation out) {
   return {.x = x.data, .y = y.data, .out = out.data, .rows = x.rows, .k = x.columns};
 }
 
+SampleArgs sample_args(Activation logits, const Sampling& sampling, std::span<Pick> picks) {
+  RECKON_CHECK(logits.rows == static_cast<int64_t>(picks.size()) && logits.columns > 0);
+  RECKON_CHECK(sampling.temperature >= 0 && sampling.uniform >= 0 && sampling.uniform < 1);
+  return {.logits = logits.data,
+          .picks = picks.data(),
+          .rows = logits.rows,
+          .n = logits.columns,
+          .temperature = sampling.temperature,
+          .uniform = sampling.uniform};
+}
+
+AddRmsNormArgs add_rms_norm_args(Activation x, Activation residual, const Weight& weight,
+                                 float epsilon, Activation out) {
+  RECKON_CHECK(weight.type == DType::kF32 && weight.n == 1 && weight.k == x.columns);
+  RECKON_CHECK(same_shape(x, residual) && same_shape(x, out));
+  return {.x = x.data,
+          .residual = residual.data,
+          .weight = static_cast<const float*>(weight.data),
+          .out = out.data,
+          .rows = x.rows,
+          .k = x.columns,
+          .epsilon = epsilon};
+}
+
+MatmulGroupArgs matmul_group_args(Activation x, std::span<const Weight> weights,
+                                  std::span<const Activation> outs) {
+  RECKON_CHECK(weights.size() >= 2 && weights.size() <= kMaxMatmulParts);
+  RECKON_CHECK(weights.size() == outs.size());
+  MatmulGroupArgs args{.x = x.data,
+                       .parts = {},
+                       .count = static_cast<int>(weights.size()),
+                       .weight_type = weights[0].type,
+                       .rows = x.rows,
+                       .k = x.columns};
+  for (size_t i = 0; i < weights.size(); ++i) {
+    RECKON_CHECK(weights[i].type == args.weight_type && weights[i].k == args.k);
+    RECKON_CHECK(outs[i].rows == args.rows && outs[i].columns == weights[i].n);
+    args.parts[i] = {weights[i].data, outs[i].data, weights[i].n};
+  }
+  return args;
+}
+
+MatmulSwigluArgs matmul_swiglu_args(Activation x, const Weight& gate, const Weight& up,
+                                    Activation out) {
+  RECKON_CHECK(gate.type == up.type && gate.n == up.n && gate.k == up.k);
+  RECKON_CHECK(x.rows == out.rows && x.columns == gate.k && out.columns == gate.n);
+  return {.x = x.data,
+          .gate = gate.data,
+          .up = up.data,
+          .weight_type = gate.type,
+          .out = out.data,
+          .rows = x.rows,
+          .n = gate.n,
+          .k = gate.k};
+}
+
+RopeAttentionArgs rope_attention_args(Activation q, Activation k, Activation v,
+                                      const HeadNorms& norms, const Rope& rope,
+                                      const KvCache& cache, int64_t first_position, float scale,
+                                      Activation out) {
+  const auto norm_weight = [&](const Weight* weight) -> const float* {
+    if (weight == nullptr) return nullptr;
+    RECKON_CHECK(weight->type == DType::kF32 && weight->n == 1 && weight->k == cache.head_dim);
+    return static_cast<const float*>(weight->data);
+  };
+  RECKON_CHECK(rope.head_dim == cache.head_dim && rope.dims <= rope.head_dim && rope.dims % 2 == 0);
+  return {.attention = attention_args(q, k, v, cache, first_position, scale, out),
+          .q_norm = norm_weight(norms.q),
+          .k_norm = norm_weight(norms.k),
+          .epsilon = norms.epsilon,
+          .rope_dims = rope.dims,
+          .rope_base = rope.base,
+          .pairing = rope.pairing};
+}
+
 OpCall call_of(const EmbeddingArgs& args, Phase phase) {
   return {Op::kEmbedding, phase, args.weight_type, args.rows, args.n, args.k, 0};
 }
@@ -108,7 +184,7 @@ OpCall call_of(const RopeArgs& args, Phase phase) {
 }
 
 OpCall call_of(const AttentionArgs& args, Phase phase) {
-  return {Op::kAttention, phase, DType::kF32, args.rows, args.heads, args.head_dim, args.kv_heads};
+  return {Op::kAttention, phase, args.kv_type, args.rows, args.heads, args.head_dim, args.kv_heads};
 }
 
 OpCall call_of(const SwigluArgs& args, Phase phase) {
@@ -117,6 +193,30 @@ OpCall call_of(const SwigluArgs& args, Phase phase) {
 
 OpCall call_of(const AddArgs& args, Phase phase) {
   return {Op::kAdd, phase, DType::kF32, args.rows, 0, args.k, 0};
+}
+
+OpCall call_of(const SampleArgs& args, Phase phase) {
+  return {Op::kSample, phase, DType::kF32, args.rows, args.n, 0, 0};
+}
+
+OpCall call_of(const AddRmsNormArgs& args, Phase phase) {
+  return {Op::kAddRmsNorm, phase, DType::kF32, args.rows, 0, args.k, 0};
+}
+
+OpCall call_of(const MatmulGroupArgs& args, Phase phase) {
+  int64_t n = 0;
+  for (int i = 0; i < args.count; ++i) n += args.parts[i].n;
+  return {Op::kMatmulGroup, phase, args.weight_type, args.rows, n, args.k, args.count};
+}
+
+OpCall call_of(const MatmulSwigluArgs& args, Phase phase) {
+  return {Op::kMatmulSwiglu, phase, args.weight_type, args.rows, args.n, args.k, 0};
+}
+
+OpCall call_of(const RopeAttentionArgs& args, Phase phase) {
+  OpCall call = call_of(args.attention, phase);
+  call.op = Op::kRopeAttention;
+  return call;
 }
 
 uint64_t call_hash(const OpCall& call) {

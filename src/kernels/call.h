@@ -24,6 +24,19 @@ namespace reckon::kernels {
                                            float scale, Activation out);
 [[nodiscard]] SwigluArgs swiglu_args(Activation gate, Activation up, Activation out);
 [[nodiscard]] AddArgs add_args(Activation x, Activation y, Activation out);
+[[nodiscard]] SampleArgs sample_args(Activation logits, const Sampling& sampling,
+                                     std::span<Pick> picks);
+[[nodiscard]] AddRmsNormArgs add_rms_norm_args(Activation x, Activation residual,
+                                               const Weight& weight, float epsilon,
+                                               Activation out);
+[[nodiscard]] MatmulGroupArgs matmul_group_args(Activation x, std::span<const Weight> weights,
+                                                std::span<const Activation> outs);
+[[nodiscard]] MatmulSwigluArgs matmul_swiglu_args(Activation x, const Weight& gate,
+                                                  const Weight& up, Activation out);
+[[nodiscard]] RopeAttentionArgs rope_attention_args(Activation q, Activation k, Activation v,
+                                                    const HeadNorms& norms, const Rope& rope,
+                                                    const KvCache& cache, int64_t first_position,
+                                                    float scale, Activation out);
 
 // The call of a kernel's arguments. The phase is not theirs to know.
 [[nodiscard]] OpCall call_of(const EmbeddingArgs& args, Phase phase);
@@ -33,6 +46,11 @@ namespace reckon::kernels {
 [[nodiscard]] OpCall call_of(const AttentionArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const SwigluArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const AddArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const SampleArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const AddRmsNormArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const MatmulGroupArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const MatmulSwigluArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const RopeAttentionArgs& args, Phase phase);
 
 // For tables that look calls up; stable within a process only.
 [[nodiscard]] uint64_t call_hash(const OpCall& call);

@@ -2,27 +2,27 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/check.h"
 #include "kernels/call.h"
 
 namespace reckon::kernels {
-namespace {
-
-template <typename Function, typename Args>
-void run(const Choice& choice, const Args& args, KernelContext& context) {
-  std::get<Function>(choice.variant->function)(args, context);
-}
-
-}  // namespace
-
-Dispatcher::Dispatcher(Planner& planner, ThreadPool& threads, Trace& trace, void* scratch,
-                       uint64_t scratch_bytes)
-    : planner_(planner), context_{&threads, &trace, scratch, scratch_bytes, 0} {
-  RECKON_CHECK(threads.threads() <= planner.threads());
-  RECKON_CHECK(scratch != nullptr || scratch_bytes == 0);
-  RECKON_CHECK(reinterpret_cast<uintptr_t>(scratch) % 64 == 0);
+Dispatcher::Dispatcher(Planner& planner, const DispatchResources& resources)
+    : planner_(planner),
+      context_{.threads = resources.threads,
+               .trace = resources.trace,
+               .scratch = resources.scratch,
+               .scratch_bytes = resources.scratch_bytes,
+               .declared_bytes = 0,
+               .queue = resources.queue,
+               .error = {}} {
+  RECKON_CHECK(context_.threads == nullptr || context_.threads->threads() <= planner.threads());
+  RECKON_CHECK(context_.trace != nullptr);
+  RECKON_CHECK(context_.scratch != nullptr || context_.scratch_bytes == 0);
+  RECKON_CHECK(reinterpret_cast<uintptr_t>(context_.scratch) % 64 == 0);
   set_phase(phase_);
 }
 
@@ -31,68 +31,83 @@ void Dispatcher::set_phase(Phase phase) {
   context_.trace->set_phase(phase);
 }
 
-Result<const Choice*> Dispatcher::prepare(const OpCall& call) {
-  TRY_ASSIGN(const Choice* choice, planner_.choose(call));
-  if (choice->scratch_bytes > context_.scratch_bytes) {
+Status Dispatcher::prepare(const OpCall& call, const Choice& choice) {
+  if (choice.scratch_bytes > context_.scratch_bytes) {
     return refused(std::string(op_name(call.op)) + " " + shape_text(call) + " by " +
-                   choice->variant->name + " needs " + format_bytes(choice->scratch_bytes) +
+                   choice.variant->name + " needs " + format_bytes(choice.scratch_bytes) +
                    " of scratch, the session has " + format_bytes(context_.scratch_bytes));
   }
-  context_.declared_bytes = choice->scratch_bytes;
-  return choice;
+  context_.declared_bytes = choice.scratch_bytes;
+  return {};
+}
+
+// A device's error, with the op that it came from.
+Status Dispatcher::outcome(const OpCall& call, const Choice& choice) {
+  if (context_.error.empty()) return {};
+  const std::string error = std::exchange(context_.error, {});
+  return failed(std::string(op_name(call.op)) + " " + shape_text(call) + " by " +
+                choice.variant->name + ": " + error);
+}
+
+template <typename Function, typename Args>
+Status Dispatcher::run(Args args) {
+  const OpCall call = call_of(args, phase_);
+  TRY_ASSIGN(const Choice* choice, planner_.choose(call));
+  TRY(prepare(call, *choice));
+  if constexpr (std::is_same_v<Args, MatmulArgs>) args.params = choice->params;
+  std::get<Function>(choice->variant->function)(args, context_);
+  return outcome(call, *choice);
 }
 
 Status Dispatcher::embedding(const Weight& table, std::span<const int32_t> tokens, Activation out) {
   RECKON_CHECK(std::all_of(tokens.begin(), tokens.end(),
                            [&](int32_t token) { return token >= 0 && token < table.n; }));
-  const EmbeddingArgs args = embedding_args(table, tokens, out);
-  TRY_ASSIGN(const Choice* choice, prepare(call_of(args, phase_)));
-  run<EmbeddingFn>(*choice, args, context_);
-  return {};
+  return run<EmbeddingFn>(embedding_args(table, tokens, out));
 }
 
 Status Dispatcher::rms_norm(Activation x, const Weight& weight, float epsilon, Activation out) {
-  const RmsNormArgs args = rms_norm_args(x, weight, epsilon, out);
-  TRY_ASSIGN(const Choice* choice, prepare(call_of(args, phase_)));
-  run<RmsNormFn>(*choice, args, context_);
-  return {};
+  return run<RmsNormFn>(rms_norm_args(x, weight, epsilon, out));
 }
 
 Status Dispatcher::matmul(Activation x, const Weight& weight, Activation out) {
-  MatmulArgs args = matmul_args(x, weight, out);
-  TRY_ASSIGN(const Choice* choice, prepare(call_of(args, phase_)));
-  args.params = choice->params;
-  run<MatmulFn>(*choice, args, context_);
-  return {};
+  return run<MatmulFn>(matmul_args(x, weight, out));
 }
 
 Status Dispatcher::rope(Activation x, const Rope& rope, int64_t first_position) {
-  const RopeArgs args = rope_args(x, rope, first_position);
-  TRY_ASSIGN(const Choice* choice, prepare(call_of(args, phase_)));
-  run<RopeFn>(*choice, args, context_);
-  return {};
+  return run<RopeFn>(rope_args(x, rope, first_position));
 }
 
 Status Dispatcher::attention(Activation q, Activation k, Activation v, const KvCache& cache,
                              int64_t first_position, float scale, Activation out) {
-  const AttentionArgs args = attention_args(q, k, v, cache, first_position, scale, out);
-  TRY_ASSIGN(const Choice* choice, prepare(call_of(args, phase_)));
-  run<AttentionFn>(*choice, args, context_);
-  return {};
+  return run<AttentionFn>(attention_args(q, k, v, cache, first_position, scale, out));
 }
 
 Status Dispatcher::swiglu(Activation gate, Activation up, Activation out) {
-  const SwigluArgs args = swiglu_args(gate, up, out);
-  TRY_ASSIGN(const Choice* choice, prepare(call_of(args, phase_)));
-  run<SwigluFn>(*choice, args, context_);
-  return {};
+  return run<SwigluFn>(swiglu_args(gate, up, out));
 }
 
 Status Dispatcher::add(Activation x, Activation y, Activation out) {
-  const AddArgs args = add_args(x, y, out);
-  TRY_ASSIGN(const Choice* choice, prepare(call_of(args, phase_)));
-  run<AddFn>(*choice, args, context_);
-  return {};
+  return run<AddFn>(add_args(x, y, out));
+}
+
+Status Dispatcher::sample(Activation logits, const Sampling& sampling, std::span<Pick> picks) {
+  return run<SampleFn>(sample_args(logits, sampling, picks));
+}
+
+Status Dispatcher::run_fused(const AddRmsNormArgs& args) {
+  return run<AddRmsNormFn>(args);
+}
+
+Status Dispatcher::run_fused(const MatmulGroupArgs& args) {
+  return run<MatmulGroupFn>(args);
+}
+
+Status Dispatcher::run_fused(const MatmulSwigluArgs& args) {
+  return run<MatmulSwigluFn>(args);
+}
+
+Status Dispatcher::run_fused(const RopeAttentionArgs& args) {
+  return run<RopeAttentionFn>(args);
 }
 
 }  // namespace reckon::kernels

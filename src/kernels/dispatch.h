@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/thread_pool.h"
 #include "kernels/ops.h"
@@ -20,15 +21,25 @@ struct KernelContext {
   void* scratch = nullptr;
   uint64_t scratch_bytes = 0;   // the session's buffer
   uint64_t declared_bytes = 0;  // what the running variant declared
+  void* queue = nullptr;        // the backend's own, for its kernels
+  std::string error;            // what a kernel reported by fail()
+};
+
+// What a dispatcher works with. All of it outlives the dispatcher.
+struct DispatchResources {
+  ThreadPool* threads = nullptr;  // null where kernels do not run on the CPU
+  Trace* trace = nullptr;         // never null
+  void* scratch = nullptr;        // 64-byte aligned
+  uint64_t scratch_bytes = 0;
+  void* queue = nullptr;
 };
 
 class Dispatcher final : public Ops {
  public:
-  // All must outlive the Dispatcher. `scratch` holds at least what the plan declared for every
-  // call that will be made, 64-byte aligned; a call that needs more is refused with both figures.
-  // `threads` is no wider than planner.threads(), for which scratch was declared.
-  Dispatcher(Planner& planner, ThreadPool& threads, Trace& trace, void* scratch,
-             uint64_t scratch_bytes);
+  // The planner must outlive the Dispatcher, too. The scratch holds at least what the plan declared
+  // for every call that will be made; a call that needs more is refused with both figures. The
+  // threads are no wider than planner.threads(), for which scratch was declared.
+  Dispatcher(Planner& planner, const DispatchResources& resources);
 
   void set_phase(Phase phase);  // of the following calls, and of the trace
 
@@ -40,9 +51,21 @@ class Dispatcher final : public Ops {
                    int64_t first_position, float scale, Activation out) override;
   Status swiglu(Activation gate, Activation up, Activation out) override;
   Status add(Activation x, Activation y, Activation out) override;
+  Status sample(Activation logits, const Sampling& sampling, std::span<Pick> picks) override;
+
+ protected:
+  [[nodiscard]] Phase phase() const override { return phase_; }
+  [[nodiscard]] bool fuses(const OpCall& call) override { return planner_.fuses(call); }
+  Status run_fused(const AddRmsNormArgs& args) override;
+  Status run_fused(const MatmulGroupArgs& args) override;
+  Status run_fused(const MatmulSwigluArgs& args) override;
+  Status run_fused(const RopeAttentionArgs& args) override;
 
  private:
-  [[nodiscard]] Result<const Choice*> prepare(const OpCall& call);
+  template <typename Function, typename Args>
+  Status run(Args args);
+  Status prepare(const OpCall& call, const Choice& choice);
+  Status outcome(const OpCall& call, const Choice& choice);
 
   Planner& planner_;
   KernelContext context_;

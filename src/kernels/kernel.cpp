@@ -30,6 +30,14 @@ void* scratch(KernelContext& context, uint64_t bytes) {
   return context.scratch;
 }
 
+void* backend_queue(KernelContext& context) {
+  return context.queue;
+}
+
+void fail(KernelContext& context, const char* message) {
+  if (context.error.empty()) context.error = message;
+}
+
 void stamp(KernelContext& context, const char* variant, const char* source_hash,
            const EmbeddingArgs& args) {
   count(context, variant, source_hash, args, {});
@@ -62,6 +70,31 @@ void stamp(KernelContext& context, const char* variant, const char* source_hash,
 
 void stamp(KernelContext& context, const char* variant, const char* source_hash,
            const AddArgs& args) {
+  count(context, variant, source_hash, args, {});
+}
+
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const SampleArgs& args) {
+  count(context, variant, source_hash, args, {});
+}
+
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const AddRmsNormArgs& args) {
+  count(context, variant, source_hash, args, {});
+}
+
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const MatmulGroupArgs& args) {
+  count(context, variant, source_hash, args, {});
+}
+
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const MatmulSwigluArgs& args) {
+  count(context, variant, source_hash, args, {});
+}
+
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const RopeAttentionArgs& args) {
   count(context, variant, source_hash, args, {});
 }
 

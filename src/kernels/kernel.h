@@ -26,6 +26,11 @@ int thread_count(const KernelContext& context);
 // The call's scratch, 64-byte aligned, at least the bytes that the variant declared for the call;
 // undefined content, valid until the variant returns. `bytes` over the declared ones is a CHECK.
 void* scratch(KernelContext& context, uint64_t bytes);
+// What the backend gives its kernels beyond this (cuda/queue.h); null on the CPU.
+void* backend_queue(KernelContext& context);
+// The call could not be run: the dispatcher reports `message` with the op and the variant. For
+// errors of a device's driver; never for arguments, which are checked before.
+void fail(KernelContext& context, const char* message);
 
 // out[r, :] = table[tokens[r], :] as float32. Tokens are in [0, n).
 struct EmbeddingArgs {
@@ -79,9 +84,10 @@ struct AttentionArgs {
   const float* q = nullptr;  // [rows, heads, head_dim]
   const float* k = nullptr;  // [rows, kv_heads, head_dim]
   const float* v = nullptr;  // [rows, kv_heads, head_dim]
-  float* cache_k = nullptr;  // [kv_heads, capacity, head_dim]
-  float* cache_v = nullptr;  // [kv_heads, capacity, head_dim]
-  float* out = nullptr;      // [rows, heads, head_dim]
+  void* cache_k = nullptr;   // [kv_heads, capacity, head_dim] of kv_type
+  void* cache_v = nullptr;   // [kv_heads, capacity, head_dim] of kv_type
+  DType kv_type = static_cast<DType>(0);  // f32 or f16; rounded to nearest even when stored
+  float* out = nullptr;                   // [rows, heads, head_dim]
   int64_t rows = 0, heads = 0, kv_heads = 0, head_dim = 0, capacity = 0;
   int64_t first_position = 0;
   float scale = 1;
@@ -103,6 +109,69 @@ struct AddArgs {
   int64_t rows = 0, k = 0;
 };
 
+// What sampling gives for one row of logits.
+struct Pick {
+  int32_t token = 0;  // where a logit is not finite: -1 - its index, of the first such
+  float margin = 0;   // highest logit minus the second highest, whatever was drawn; 0 where n = 1
+};
+
+// Temperature 0: the highest logit, ties to the lowest index. Else the first index whose running
+// sum of exp((logit - highest) / temperature) exceeds `uniform` times the total.
+struct SampleArgs {
+  const float* logits = nullptr;  // [rows, n]
+  Pick* picks = nullptr;          // [rows]
+  int64_t rows = 0, n = 0;
+  double temperature = 0;
+  double uniform = 0;  // in [0, 1), the same for every row
+};
+
+// residual += x, then out = rms_norm(residual).
+struct AddRmsNormArgs {
+  const float* x = nullptr;       // [rows, k]
+  float* residual = nullptr;      // [rows, k]
+  const float* weight = nullptr;  // [k]
+  float* out = nullptr;           // [rows, k], neither x nor residual
+  int64_t rows = 0, k = 0;
+  float epsilon = 0;
+};
+
+// Matmuls that share their activations: out_i[r, j] = sum over c of x[r, c] * weight_i[j, c].
+inline constexpr int kMaxMatmulParts = 3;
+struct MatmulPart {
+  const void* weight = nullptr;  // [n, k] of weight_type
+  float* out = nullptr;          // [rows, n]
+  int64_t n = 0;
+};
+struct MatmulGroupArgs {
+  const float* x = nullptr;  // [rows, k]
+  MatmulPart parts[kMaxMatmulParts];
+  int count = 0;  // of parts, at least 2
+  DType weight_type = static_cast<DType>(0);
+  int64_t rows = 0, k = 0;
+};
+
+// out = swiglu(gate x, up x).
+struct MatmulSwigluArgs {
+  const float* x = nullptr;    // [rows, k]
+  const void* gate = nullptr;  // [n, k] of weight_type
+  const void* up = nullptr;    // [n, k] of weight_type
+  DType weight_type = static_cast<DType>(0);
+  float* out = nullptr;  // [rows, n]
+  int64_t rows = 0, n = 0, k = 0;
+};
+
+// An RMSNorm over each head of q and k (where their weights are given), rope on both, then
+// attention. q and k may be overwritten.
+struct RopeAttentionArgs {
+  AttentionArgs attention;
+  const float* q_norm = nullptr;  // [head_dim] or null
+  const float* k_norm = nullptr;  // [head_dim] or null
+  float epsilon = 0;
+  int64_t rope_dims = 0;
+  double rope_base = 10000.0;
+  RopePairing pairing = RopePairing::kHalf;
+};
+
 using EmbeddingFn = void (*)(const EmbeddingArgs&, KernelContext&);
 using RmsNormFn = void (*)(const RmsNormArgs&, KernelContext&);
 using MatmulFn = void (*)(const MatmulArgs&, KernelContext&);
@@ -110,6 +179,11 @@ using RopeFn = void (*)(const RopeArgs&, KernelContext&);
 using AttentionFn = void (*)(const AttentionArgs&, KernelContext&);
 using SwigluFn = void (*)(const SwigluArgs&, KernelContext&);
 using AddFn = void (*)(const AddArgs&, KernelContext&);
+using SampleFn = void (*)(const SampleArgs&, KernelContext&);
+using AddRmsNormFn = void (*)(const AddRmsNormArgs&, KernelContext&);
+using MatmulGroupFn = void (*)(const MatmulGroupArgs&, KernelContext&);
+using MatmulSwigluFn = void (*)(const MatmulSwigluArgs&, KernelContext&);
+using RopeAttentionFn = void (*)(const RopeAttentionArgs&, KernelContext&);
 
 // Counts one run of `variant` (its compile-time name) with the shape that it was really given.
 void stamp(KernelContext& context, const char* variant, const char* source_hash,
@@ -126,5 +200,15 @@ void stamp(KernelContext& context, const char* variant, const char* source_hash,
            const SwigluArgs& args);
 void stamp(KernelContext& context, const char* variant, const char* source_hash,
            const AddArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const SampleArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const AddRmsNormArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const MatmulGroupArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const MatmulSwigluArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const RopeAttentionArgs& args);
 
 }  // namespace reckon::kernels

@@ -11,8 +11,22 @@ enum class DType : uint8_t;
 
 namespace kernels {
 
-enum class Op : uint8_t { kEmbedding, kRmsNorm, kMatmul, kRope, kAttention, kSwiglu, kAdd };
-inline constexpr int kOpCount = 7;
+// The last four but kSample are compositions of others that a backend may run as one kernel (ops.h).
+enum class Op : uint8_t {
+  kEmbedding,
+  kRmsNorm,
+  kMatmul,
+  kRope,
+  kAttention,
+  kSwiglu,
+  kAdd,
+  kSample,
+  kAddRmsNorm,
+  kMatmulGroup,
+  kMatmulSwiglu,
+  kRopeAttention,
+};
+inline constexpr int kOpCount = 12;
 
 // What the forward pass is doing. Verify (several drafted rows in one pass) is decided like decode.
 enum class Phase : uint8_t { kPrefill, kDecode, kVerify };
@@ -46,10 +60,16 @@ struct KernelParams {
 //   attention  rows tokens of n query heads of width k over groups KV heads
 //   swiglu     rows x k
 //   add        rows x k
+//   sample     rows of n logits
+//   add_rms_norm    rows x k
+//   matmul_group    rows x k activations times groups weights with n rows in all
+//   matmul_swiglu   rows x k activations times two weights [n, k]
+//   rope_attention  as attention
+// The weight type of attention is the type of the cache; f32 where an op has no weight.
 struct OpCall {
   Op op = Op::kMatmul;
   Phase phase = Phase::kPrefill;
-  DType weight_type = static_cast<DType>(0);  // f32 where an op has no weight
+  DType weight_type = static_cast<DType>(0);
   int64_t rows = 0;
   int64_t n = 0;
   int64_t k = 0;

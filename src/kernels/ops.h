@@ -2,7 +2,8 @@
 // the Dispatcher runs them (dispatch.h), the Recorder lists them for the plan (recorder.h).
 //
 // Shapes are a contract: a mismatch is a CHECK, because families verify every tensor at load.
-// A Status fails only where the plan refuses (a forced kernel that cannot run a call).
+// A Status fails where the plan refuses (a forced kernel that cannot run a call) and where a
+// device reports an error.
 // Formulas and argument meanings: kernel.h.
 #pragma once
 
@@ -22,11 +23,24 @@ struct Rope {
   RopePairing pairing = RopePairing::kHalf;
 };
 
+// The norms over each head of q and k, where a family has them.
+struct HeadNorms {
+  const Weight* q = nullptr;
+  const Weight* k = nullptr;
+  float epsilon = 0;
+};
+
 // One layer's cache, [kv_heads, capacity, head_dim] each; data may be null in a dry run.
 struct KvCache {
-  float* keys = nullptr;
-  float* values = nullptr;
+  void* keys = nullptr;
+  void* values = nullptr;
+  DType type = DType::kF32;  // or kF16
   int64_t kv_heads = 0, capacity = 0, head_dim = 0;
+};
+
+struct Sampling {
+  double temperature = 0;  // 0: greedy
+  double uniform = 0;      // a random number in [0, 1), used where the temperature is above 0
 };
 
 class Ops {
@@ -47,6 +61,36 @@ class Ops {
                            int64_t first_position, float scale, Activation out) = 0;
   virtual Status swiglu(Activation gate, Activation up, Activation out) = 0;
   virtual Status add(Activation x, Activation y, Activation out) = 0;
+  // logits [rows, vocabulary]; one pick a row, in the backend's memory
+  virtual Status sample(Activation logits, const Sampling& sampling, std::span<Pick> picks) = 0;
+
+  // Compositions. Each is one kernel where the backend has one for the call and the numerics class
+  // that the phase asks for, and the ops that it stands for where not.
+
+  // add(residual, x, residual), rms_norm(residual, weight, epsilon, out)
+  Status add_rms_norm(Activation x, Activation residual, const Weight& weight, float epsilon,
+                      Activation out);
+  // matmul(x, weights[i], outs[i]) for each; 1 to kMaxMatmulParts weights of any types
+  Status matmul_group(Activation x, std::span<const Weight> weights,
+                      std::span<const Activation> outs);
+  // swiglu(matmul(x, gate), matmul(x, up)) into out; `other` has out's shape and is overwritten
+  Status matmul_swiglu(Activation x, const Weight& gate, const Weight& up, Activation other,
+                       Activation out);
+  // rms_norm over each head of q and k, rope on both (rope.heads is not looked at), attention;
+  // q and k are overwritten
+  Status rope_attention(Activation q, Activation k, Activation v, const HeadNorms& norms,
+                        const Rope& rope, const KvCache& cache, int64_t first_position,
+                        float scale, Activation out);
+
+ protected:
+  // Of the calls that are being made.
+  [[nodiscard]] virtual Phase phase() const = 0;
+  // Whether the call is run as one kernel; then run_fused() gets its arguments.
+  [[nodiscard]] virtual bool fuses(const OpCall& call) = 0;
+  virtual Status run_fused(const AddRmsNormArgs& args) = 0;
+  virtual Status run_fused(const MatmulGroupArgs& args) = 0;
+  virtual Status run_fused(const MatmulSwigluArgs& args) = 0;
+  virtual Status run_fused(const RopeAttentionArgs& args) = 0;
 };
 
 }  // namespace reckon::kernels

@@ -1,5 +1,6 @@
 #include "kernels/plan.h"
 
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -93,7 +94,9 @@ std::string isa_reason(const OpCall& call, const Variant& row, const IsaLimit& l
 // The loosest class first (it is the fastest), then the widest instruction set, then table order.
 const Variant* best_row(std::span<const Variant> table, const OpCall& call, const Demand& demand,
                         const IsaLimit& limit) {
-  const auto rank = [](const Variant& row) { return std::pair(row.numerics, row.isa); };
+  const auto rank = [&](const Variant& row) {
+    return std::tuple(row.numerics, row.isa, row.preference == nullptr ? 0 : row.preference(call));
+  };
   const Variant* best = nullptr;
   for (const Variant& row : table) {
     if (row.op != call.op || row.numerics > demand.loosest) continue;
@@ -161,6 +164,26 @@ void apply_params(const OpCall& call, const KernelParams& wanted, Choice& choice
       "prefill.tile_order=band8 walks the same order as row: " + why + "; " + choice.reason;
 }
 
+// The ops that a composition stands for.
+std::span<const Op> parts_of(Op op) {
+  static constexpr Op kNorm[] = {Op::kAdd, Op::kRmsNorm};
+  static constexpr Op kGroup[] = {Op::kMatmul};
+  static constexpr Op kSwiglu[] = {Op::kMatmul, Op::kSwiglu};
+  static constexpr Op kAttention[] = {Op::kRmsNorm, Op::kRope, Op::kAttention};
+  switch (op) {
+    case Op::kAddRmsNorm:
+      return kNorm;
+    case Op::kMatmulGroup:
+      return kGroup;
+    case Op::kMatmulSwiglu:
+      return kSwiglu;
+    case Op::kRopeAttention:
+      return kAttention;
+    default:
+      return {};
+  }
+}
+
 const char* identity_of(std::span<const Variant> table, const Variant& variant) {
   for (const Variant& row : table) {
     if (row.op == variant.op && row.function == variant.function) return row.name;
@@ -176,6 +199,17 @@ Planner::Planner(SwitchSet switches, Device device, std::span<const Variant> tab
     // The alternatives of KernelFn stand in the order of Op.
     RECKON_CHECK(row.function.index() == static_cast<size_t>(row.op));
   }
+}
+
+bool Planner::fuses(const OpCall& call) const {
+  const std::string own = switches_.get("kernel." + std::string(op_name(call.op)));
+  if (own == "parts") return false;
+  if (own != "auto") return true;  // choose() says whether it can
+  for (const Op part : parts_of(call.op)) {
+    if (switches_.get("kernel." + std::string(op_name(part))) != "auto") return false;
+  }
+  const Result<IsaLimit> limit = isa_limit(switches_, device_);
+  return limit.ok() && best_row(table_, call, demand_of(switches_, call.phase), *limit) != nullptr;
 }
 
 int Planner::threads() const {

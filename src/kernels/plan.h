@@ -46,6 +46,10 @@ class Planner {
   // reasons. The pointer lives as long as the Planner.
   [[nodiscard]] Result<const Choice*> choose(const OpCall& call);
 
+  // Whether a composition (ops.h) is one call: the table has a kernel for it in the class that the
+  // phase asks for, and no switch names a kernel of one of its parts or asks for the parts.
+  [[nodiscard]] bool fuses(const OpCall& call) const;
+
  private:
   [[nodiscard]] Result<Choice> decide(const OpCall& call) const;
 

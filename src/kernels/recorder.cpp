@@ -46,4 +46,24 @@ Status Recorder::add(Activation x, Activation y, Activation out) {
   return record(call_of(add_args(x, y, out), phase_));
 }
 
+Status Recorder::sample(Activation logits, const Sampling& sampling, std::span<Pick> picks) {
+  return record(call_of(sample_args(logits, sampling, picks), phase_));
+}
+
+Status Recorder::run_fused(const AddRmsNormArgs& args) {
+  return record(call_of(args, phase_));
+}
+
+Status Recorder::run_fused(const MatmulGroupArgs& args) {
+  return record(call_of(args, phase_));
+}
+
+Status Recorder::run_fused(const MatmulSwigluArgs& args) {
+  return record(call_of(args, phase_));
+}
+
+Status Recorder::run_fused(const RopeAttentionArgs& args) {
+  return record(call_of(args, phase_));
+}
+
 }  // namespace reckon::kernels

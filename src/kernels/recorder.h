@@ -5,11 +5,15 @@
 #include <vector>
 
 #include "kernels/ops.h"
+#include "kernels/plan.h"
 
 namespace reckon::kernels {
 
 class Recorder final : public Ops {
  public:
+  // `planner` decides which compositions are one call; it must outlive the Recorder.
+  explicit Recorder(const Planner& planner) : planner_(planner) {}
+
   void set_phase(Phase phase) { phase_ = phase; }
   // Distinct calls in the order of their first appearance, with how often each was made.
   struct Counted {
@@ -26,10 +30,20 @@ class Recorder final : public Ops {
                    int64_t first_position, float scale, Activation out) override;
   Status swiglu(Activation gate, Activation up, Activation out) override;
   Status add(Activation x, Activation y, Activation out) override;
+  Status sample(Activation logits, const Sampling& sampling, std::span<Pick> picks) override;
+
+ protected:
+  [[nodiscard]] Phase phase() const override { return phase_; }
+  [[nodiscard]] bool fuses(const OpCall& call) override { return planner_.fuses(call); }
+  Status run_fused(const AddRmsNormArgs& args) override;
+  Status run_fused(const MatmulGroupArgs& args) override;
+  Status run_fused(const MatmulSwigluArgs& args) override;
+  Status run_fused(const RopeAttentionArgs& args) override;
 
  private:
   Status record(const OpCall& call);
 
+  const Planner& planner_;
   Phase phase_ = Phase::kPrefill;
   std::vector<Counted> calls_;
 };

@@ -56,6 +56,7 @@ std::vector<SwitchInfo> make_registry() {
   for (int i = 0; i < kOpCount; ++i) {
     const Op op = static_cast<Op>(i);
     std::vector<std::string> values = {"auto"};
+    if (op >= Op::kAddRmsNorm) values.emplace_back("parts");
     for (std::string& name : variant_names(op)) values.push_back(std::move(name));
     switches.push_back(choice("kernel." + std::string(op_name(op)), std::move(values), {op}, {},
                               "run this op by the named variant, or not at all"));

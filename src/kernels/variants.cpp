@@ -45,6 +45,16 @@ std::string_view op_name(Op op) {
       return "swiglu";
     case Op::kAdd:
       return "add";
+    case Op::kSample:
+      return "sample";
+    case Op::kAddRmsNorm:
+      return "add_rms_norm";
+    case Op::kMatmulGroup:
+      return "matmul_group";
+    case Op::kMatmulSwiglu:
+      return "matmul_swiglu";
+    case Op::kRopeAttention:
+      return "rope_attention";
   }
   RECKON_CHECK(false);
 }
@@ -111,14 +121,23 @@ std::string shape_text(const OpCall& call) {
   switch (call.op) {
     case Op::kEmbedding:
     case Op::kMatmul:
+    case Op::kMatmulGroup:
+    case Op::kMatmulSwiglu:
       return rows + by(call.n) + by(call.k) + " " + std::string(dtype_name(call.weight_type));
     case Op::kRope:
       return rows + by(call.n) + by(call.k);
     case Op::kAttention:
-      return rows + by(call.n) + by(call.k) + " kv_heads=" + std::to_string(call.groups);
+    case Op::kRopeAttention:
+      return rows + by(call.n) + by(call.k) + " kv_heads=" + std::to_string(call.groups) +
+             (call.weight_type == DType::kF32
+                  ? ""
+                  : " kv_type=" + std::string(dtype_name(call.weight_type)));
+    case Op::kSample:
+      return rows + by(call.n);
     case Op::kRmsNorm:
     case Op::kSwiglu:
     case Op::kAdd:
+    case Op::kAddRmsNorm:
       return rows + by(call.k);
   }
   RECKON_CHECK(false);

@@ -15,8 +15,10 @@
 
 namespace reckon::kernels {
 
+// In the order of Op.
 using KernelFn =
-    std::variant<EmbeddingFn, RmsNormFn, MatmulFn, RopeFn, AttentionFn, SwigluFn, AddFn>;
+    std::variant<EmbeddingFn, RmsNormFn, MatmulFn, RopeFn, AttentionFn, SwigluFn, AddFn, SampleFn,
+                 AddRmsNormFn, MatmulGroupFn, MatmulSwigluFn, RopeAttentionFn>;
 
 struct Variant {
   Op op = Op::kMatmul;
@@ -37,6 +39,9 @@ struct Variant {
   // How the variant cuts a call, for the plan's reasons: "one band (N=576 is 5 tiles)". Null: it
   // has nothing to say.
   std::string (*tiling)(const OpCall& call) = nullptr;
+  // Among rows of the same numerics class and instruction set that can run a call, the highest
+  // wins, the first of the table among equals. Null: 0.
+  int (*preference)(const OpCall& call) = nullptr;
 };
 
 // Every variant of this build, reference rows first, then by instruction set ascending.

@@ -169,9 +169,9 @@ void take_block(const AttentionArgs& args, const float* q, int64_t kv_head, int6
   alignas(32) float scores[kKeyBlock];
   float largest;
   float sum;
-  block_scores(q, args.cache_k + at, dim, count, args.scale, scores);
+  block_scores(q, static_cast<const float*>(args.cache_k) + at, dim, count, args.scale, scores);
   block_weights(scores, count, largest, sum);
-  block_values(scores, args.cache_v + at, dim, count, block_out);
+  block_values(scores, static_cast<const float*>(args.cache_v) + at, dim, count, block_out);
   if (first == 0) {
     running = {largest, sum};
     for (int64_t d = 0; d < dim; ++d) out[d] = block_out[d];
@@ -236,8 +236,8 @@ void store_rows(const AttentionArgs& args) {
     for (int64_t r = 0; r < args.rows; ++r) {
       const int64_t from = (r * args.kv_heads + h) * args.head_dim;
       const int64_t to = (h * args.capacity + args.first_position + r) * args.head_dim;
-      __builtin_memcpy(args.cache_k + to, args.k + from, bytes);
-      __builtin_memcpy(args.cache_v + to, args.v + from, bytes);
+      __builtin_memcpy(static_cast<float*>(args.cache_k) + to, args.k + from, bytes);
+      __builtin_memcpy(static_cast<float*>(args.cache_v) + to, args.v + from, bytes);
     }
   }
 }

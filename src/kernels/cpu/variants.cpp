@@ -25,6 +25,9 @@ KernelParams effective_matmul(const OpCall& call, const KernelParams& wanted) {
 }
 
 std::string supports_attention(const OpCall& call) {
+  if (call.weight_type != DType::kF32) {
+    return "a cache of " + std::string(dtype_name(call.weight_type)) + "; it reads f32";
+  }
   if (call.groups < 1 || call.n % call.groups != 0) {
     return std::to_string(call.n) + " query heads do not divide into " +
            std::to_string(call.groups) + " groups";

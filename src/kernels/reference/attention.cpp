@@ -25,13 +25,15 @@ float dot(const float* a, const float* b, int64_t n) {
 }
 
 void store_rows(const AttentionArgs& args) {
+  auto* cache_k = static_cast<float*>(args.cache_k);
+  auto* cache_v = static_cast<float*>(args.cache_v);
   for (int64_t r = 0; r < args.rows; ++r) {
     for (int64_t h = 0; h < args.kv_heads; ++h) {
       const int64_t from = (r * args.kv_heads + h) * args.head_dim;
       const int64_t to = (h * args.capacity + args.first_position + r) * args.head_dim;
       for (int64_t i = 0; i < args.head_dim; ++i) {
-        args.cache_k[to + i] = args.k[from + i];
-        args.cache_v[to + i] = args.v[from + i];
+        cache_k[to + i] = args.k[from + i];
+        cache_v[to + i] = args.v[from + i];
       }
     }
   }
@@ -45,8 +47,9 @@ void attend(void* argument, int64_t task, int /*thread*/) {
   const int64_t kv_head = head / (args.heads / args.kv_heads);
   const int64_t positions = args.first_position + row + 1;
   const float* q = args.q + task * args.head_dim;
-  const float* keys = args.cache_k + kv_head * args.capacity * args.head_dim;
-  const float* values = args.cache_v + kv_head * args.capacity * args.head_dim;
+  const int64_t first = kv_head * args.capacity * args.head_dim;
+  const float* keys = static_cast<const float*>(args.cache_k) + first;
+  const float* values = static_cast<const float*>(args.cache_v) + first;
   float* out = args.out + task * args.head_dim;
 
   float largest = -INFINITY;

@@ -20,6 +20,7 @@ void rope(const RopeArgs& args, KernelContext& context);
 void attention(const AttentionArgs& args, KernelContext& context);
 void swiglu(const SwigluArgs& args, KernelContext& context);
 void add(const AddArgs& args, KernelContext& context);
+void sample(const SampleArgs& args, KernelContext& context);
 
 // Scratch that matmul needs: the activations transposed and a few float32 weight rows a thread.
 [[nodiscard]] uint64_t matmul_scratch_bytes(int64_t rows, int64_t k, int threads);
@@ -31,5 +32,6 @@ void add(const AddArgs& args, KernelContext& context);
 [[nodiscard]] const char* attention_hash();
 [[nodiscard]] const char* swiglu_hash();
 [[nodiscard]] const char* add_hash();
+[[nodiscard]] const char* sample_hash();
 
 }  // namespace reckon::kernels::reference

@@ -7,6 +7,9 @@ namespace reckon::kernels {
 namespace {
 
 std::string supports_attention(const OpCall& call) {
+  if (call.weight_type != DType::kF32) {
+    return "a cache of " + std::string(dtype_name(call.weight_type)) + "; it reads f32";
+  }
   if (call.groups < 1 || call.n % call.groups != 0) {
     return std::to_string(call.n) + " query heads do not divide into " +
            std::to_string(call.groups) + " groups";
@@ -47,7 +50,8 @@ std::vector<Variant> make_table() {
           row(Op::kRope, reference::rope, reference::rope_hash()),
           attention,
           row(Op::kSwiglu, reference::swiglu, reference::swiglu_hash()),
-          row(Op::kAdd, reference::add, reference::add_hash())};
+          row(Op::kAdd, reference::add, reference::add_hash()),
+          row(Op::kSample, reference::sample, reference::sample_hash())};
 }
 
 }  // namespace
