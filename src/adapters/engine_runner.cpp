@@ -70,16 +70,16 @@ Result<Timed> run_workload(engine::Session& session, const std::vector<int32_t>&
                            int64_t generate_tokens) {
   Timed timed;
   const int64_t start = now_ns();
-  TRY_ASSIGN(std::span<const float> logits, session.prefill(prompt));
+  TRY(session.append(prompt));
+  TRY(session.wait());
   timed.prefill_ns = now_ns() - start;
   for (int64_t i = 0; i < generate_tokens; ++i) {
-    TRY_ASSIGN(const engine::GreedyPick pick, engine::pick_greedy(logits));
+    const int64_t step = now_ns();
+    if (i > 0) TRY(session.append(timed.tokens.back()));
+    TRY_ASSIGN(const kernels::Pick pick, session.pick({}));
+    if (i > 0) timed.decode_ns += now_ns() - step;
     timed.tokens.push_back(pick.token);
     timed.margins.push_back(pick.margin);
-    if (i + 1 == generate_tokens) break;
-    const int64_t step = now_ns();
-    TRY_ASSIGN(logits, session.decode(pick.token));
-    timed.decode_ns += now_ns() - step;
   }
   return timed;
 }
@@ -101,7 +101,8 @@ std::map<std::string, double> metrics_of(const Timed& timed, int64_t prompt_toke
 
 // What the arm may take, named as a reader of the queue knows it.
 Result<engine::Budget> arm_budget(const engine::LoadedModel& model, const Arm& arm) {
-  TRY_ASSIGN(engine::Budget budget, engine::detect_budget(std::nullopt, model.allocated_bytes()));
+  TRY_ASSIGN(engine::Budget budget,
+             engine::detect_budget(std::nullopt, model.allocated_bytes(), model.backend()));
   if (arm.memory_limit_bytes && *arm.memory_limit_bytes < budget.bytes) {
     budget = {*arm.memory_limit_bytes, "the experiment's memory limit"};
   }
@@ -110,22 +111,30 @@ Result<engine::Budget> arm_budget(const engine::LoadedModel& model, const Arm& a
 
 }  // namespace
 
-EngineRunner::EngineRunner(std::span<const kernels::Variant> variants)
-    : variants_(variants), device_(kernels::detect_cpu()) {}
+EngineRunner::EngineRunner(std::span<const kernels::Variant> variants) : variants_(variants) {}
 
-Result<const engine::LoadedModel*> EngineRunner::open(const std::string& model) {
-  if (!open_model_ || open_name_ != model) {
+Result<const engine::LoadedModel*> EngineRunner::open(const Workload& workload) {
+  const std::string name = fmt::format("{} {} {}", workload.backend, workload.quant, workload.model);
+  if (!open_model_ || open_name_ != name) {
     open_model_.reset();
-    TRY_ASSIGN(open_model_, engine::LoadedModel::open(model));
-    open_name_ = model;
+    engine::ModelOptions options;
+    TRY_ASSIGN(options.backend, kernels::open_backend(workload.backend));
+    TRY_ASSIGN(options.quant, models::QuantScheme::parse(workload.quant));
+    TRY_ASSIGN(open_model_, engine::LoadedModel::open(workload.model, options));
+    open_name_ = name;
   }
   return open_model_.get();
+}
+
+kernels::Planner EngineRunner::planner_for(const Bound& bound) const {
+  const kernels::Backend& backend = bound.model->backend();
+  return {bound.switches, backend.device(), variants_.empty() ? backend.variants() : variants_};
 }
 
 Result<EngineRunner::Bound> EngineRunner::bind(const Workload& workload, const Arm& arm) {
   Bound bound;
   for (const auto& [key, value] : arm.switches) TRY(bound.switches.set(key, value));
-  TRY_ASSIGN(bound.model, open(workload.model));
+  TRY_ASSIGN(bound.model, open(workload));
   TRY_ASSIGN(bound.prompt, prompt_tokens(*bound.model, workload));
   const auto needed = static_cast<int64_t>(bound.prompt.size()) + workload.generate_tokens;
   if (workload.context != 0 && workload.context < needed) {
@@ -139,20 +148,23 @@ Result<EngineRunner::Bound> EngineRunner::bind(const Workload& workload, const A
 
 Result<Subject> EngineRunner::describe(const Workload& workload, const Arm& base) {
   TRY_ASSIGN(const Bound bound, bind(workload, base));
-  const kernels::Planner planner(bound.switches, device_, variants_);
+  const kernels::Planner planner = planner_for(bound);
+  const kernels::Device& device = bound.model->backend().device();
   const Checkpoint& checkpoint = bound.model->checkpoint();
   Subject subject;
-  subject.device = {{"vendor", device_.vendor},
-                    {"isa", std::string(kernels::isa_name(device_.best_isa))},
-                    {"units", std::to_string(device_.cores)},
-                    {"memory_bytes", std::to_string(device_.memory_bytes)}};
-  subject.device_name = device_.name;
-  subject.backend = device_.backend;
+  const bool cpu = device.backend == "cpu";
+  subject.device = {
+      {"vendor", device.vendor},
+      {"isa", cpu ? std::string(kernels::isa_name(device.best_isa)) : device.features},
+      {"units", std::to_string(device.cores)},
+      {"memory_bytes", std::to_string(device.memory_bytes)}};
+  subject.device_name = device.name;
+  subject.backend = device.backend;
   subject.model_family = bound.model->model().info().family;
   subject.model_shape_hash = checkpoint.shape_hash();
   subject.model_hash = checkpoint.content_hash();
   subject.weight_format = bound.model->weight_format();
-  subject.chunk = bound.switches.integer("prefill.chunk");
+  subject.chunk = planner.prefill_chunk();
   subject.threads = planner.threads();
   subject.prompt_tokens = static_cast<int64_t>(bound.prompt.size());
   subject.prompt_hash = hash_tokens(bound.prompt);
@@ -161,13 +173,14 @@ Result<Subject> EngineRunner::describe(const Workload& workload, const Arm& base
 
 Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& arm) {
   TRY_ASSIGN(const Bound bound, bind(workload, arm));
-  kernels::Planner planner(bound.switches, device_, variants_);
-  const int64_t chunk = bound.switches.integer("prefill.chunk");
+  kernels::Planner planner = planner_for(bound);
+  const int64_t chunk = planner.prefill_chunk();
   engine::PassKinds passes;
   passes.prefill_rows = engine::chunk_rows(static_cast<int64_t>(bound.prompt.size()), chunk);
   passes.decode = workload.generate_tokens > 1;
   TRY_ASSIGN(const engine::SessionPlan plan,
-             engine::plan_session(bound.model->model(), planner, bound.shape, passes));
+             engine::plan_session(bound.model->model(), planner, bound.shape, passes,
+                                  bound.model->backend()));
   Prediction prediction;
   for (const engine::PlannedCall& planned : plan.calls) {
     prediction.rows.push_back({to_text(kernels::predicted_row(planned.call, *planned.choice)),
@@ -177,7 +190,8 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
   prediction.planned_bytes = plan.total_bytes;
   prediction.budget_bytes = budget.bytes;
   prediction.budget_source = budget.source;
-  const Status fits = engine::check_budget(bound.model->model(), planner, plan, budget);
+  const Status fits = engine::check_budget(bound.model->model(), planner, plan, budget,
+                                             bound.model->backend());
   prediction.fits = fits.ok();
   if (!fits.ok()) prediction.refusal = fits.error().message;
   for (const MemoryTerm& term : plan.terms) {
@@ -212,7 +226,8 @@ Result<Measurement> EngineRunner::measure(const Workload& workload, const Arm& a
 }
 
 nlohmann::json EngineRunner::environment() {
-  return environment_record(device_);
+  return environment_record(open_model_ ? open_model_->backend().device()
+                                        : kernels::cpu_backend().device());
 }
 
 std::vector<experiment::Runner::MetricInfo> EngineRunner::metrics() const {

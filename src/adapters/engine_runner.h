@@ -13,7 +13,7 @@
 #include "engine/loaded_model.h"
 #include "engine/memory_plan.h"
 #include "experiment/runner.h"
-#include "kernels/device.h"
+#include "kernels/backend.h"
 #include "kernels/switches.h"
 #include "kernels/variants.h"
 
@@ -21,7 +21,8 @@ namespace reckon::adapters {
 
 class EngineRunner final : public experiment::Runner {
  public:
-  explicit EngineRunner(std::span<const kernels::Variant> variants = kernels::all_variants());
+  // `variants`: what every plan may choose from instead of the backend's table; empty: that table.
+  explicit EngineRunner(std::span<const kernels::Variant> variants = {});
 
   Result<experiment::Subject> describe(const experiment::Workload& workload,
                                        const experiment::Arm& base) override;
@@ -42,13 +43,13 @@ class EngineRunner final : public experiment::Runner {
     kernels::SwitchSet switches;
     engine::SessionShape shape;
   };
-  [[nodiscard]] Result<const engine::LoadedModel*> open(const std::string& model);
+  [[nodiscard]] Result<const engine::LoadedModel*> open(const experiment::Workload& workload);
+  [[nodiscard]] kernels::Planner planner_for(const Bound& bound) const;
   [[nodiscard]] Result<Bound> bind(const experiment::Workload& workload,
                                    const experiment::Arm& arm);
 
-  std::span<const kernels::Variant> variants_;  // what every plan may choose from
-  kernels::Device device_;
-  std::string open_name_;
+  std::span<const kernels::Variant> variants_;
+  std::string open_name_;  // model, backend and packing of open_model_
   std::unique_ptr<engine::LoadedModel> open_model_;
 };
 

@@ -39,7 +39,7 @@ Result<Planned> make_plan(const engine::LoadedModel& model, const kernels::Switc
                           const PlanOptions& options) {
   Planned planned;
   planned.planner =
-      std::make_unique<kernels::Planner>(switches, kernels::detect_cpu(), kernels::all_variants());
+      std::make_unique<kernels::Planner>(switches, kernels::cpu_backend().device(), kernels::all_variants());
   engine::SessionShape shape;
   shape.capacity = options.engine.context;
   if (shape.capacity == 0 && options.prompt > kDefaultContext) shape.capacity = options.prompt;
@@ -49,7 +49,7 @@ Result<Planned> make_plan(const engine::LoadedModel& model, const kernels::Switc
       return usage_error(
           fmt::format("--prompt {} does not fit in --ctx {}", options.prompt, shape.capacity));
     }
-    passes.prefill_rows = engine::chunk_rows(options.prompt, switches.integer("prefill.chunk"));
+    passes.prefill_rows = engine::chunk_rows(options.prompt, planned.planner->prefill_chunk());
   }
   TRY_ASSIGN(planned.plan, engine::plan_session(model.model(), *planned.planner, shape, passes));
   return planned;

@@ -1,6 +1,4 @@
 // detect_budget() of memory_plan.h: the only part of the memory plan that looks at the machine.
-#include <fmt/format.h>
-
 #include <fstream>
 #include <sstream>
 
@@ -11,19 +9,6 @@
 namespace reckon::engine {
 namespace {
 
-// A line "Name:   123 kB" of /proc/meminfo, in bytes.
-Result<uint64_t> meminfo_bytes(const std::string& wanted) {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  uint64_t kibibytes = 0;
-  std::string unit;
-  while (file >> name >> kibibytes) {
-    std::getline(file, unit);
-    if (name == wanted + ":") return kibibytes * 1024;
-  }
-  return failed(fmt::format("/proc/meminfo: no line '{}'", wanted));
-}
-
 std::string file_text(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -33,18 +18,20 @@ std::string file_text(const std::string& path) {
 
 }  // namespace
 
-Result<Budget> detect_budget(const std::optional<std::string>& user_limit, uint64_t held_bytes) {
-  TRY_ASSIGN(const uint64_t available, meminfo_bytes("MemAvailable"));
-  Budget budget{available + held_bytes, "available memory"};
+Result<Budget> detect_budget(const std::optional<std::string>& user_limit, uint64_t held_bytes,
+                             const kernels::Backend& backend) {
+  TRY_ASSIGN(const kernels::Backend::Memory memory, backend.memory_state());
+  Budget budget{memory.available_bytes + held_bytes, memory.source};
   const auto take_smaller = [&](uint64_t bytes, std::string source) {
     if (bytes < budget.bytes) budget = {bytes, std::move(source)};
   };
-  if (const auto left = container_memory_left("/sys/fs/cgroup", file_text("/proc/self/cgroup"))) {
-    take_smaller(*left + held_bytes, "the container's limit");
+  if (backend.device().backend == "cpu") {
+    if (const auto left = container_memory_left("/sys/fs/cgroup", file_text("/proc/self/cgroup"))) {
+      take_smaller(*left + held_bytes, "the container's limit");
+    }
   }
   if (user_limit) {
-    TRY_ASSIGN(const uint64_t physical, meminfo_bytes("MemTotal"));
-    TRY_ASSIGN(const uint64_t limit, parse_limit(*user_limit, physical));
+    TRY_ASSIGN(const uint64_t limit, parse_limit(*user_limit, memory.total_bytes));
     take_smaller(limit, "the memory limit " + *user_limit);
   }
   return budget;

@@ -82,7 +82,8 @@ Result<Generation> generate(Session& session, std::span<const int32_t> prompt,
   generation.prompt_tokens = static_cast<int64_t>(prompt.size());
 
   int64_t start = now_ns();
-  TRY_ASSIGN(std::span<const float> logits, session.prefill(prompt));
+  TRY(session.append(prompt));
+  TRY(session.wait());
   generation.prefill_ns = now_ns() - start;
 
   while (static_cast<int64_t>(generation.tokens.size()) < options.max_tokens) {
@@ -92,10 +93,10 @@ Result<Generation> generate(Session& session, std::span<const int32_t> prompt,
         generation.stop = StopReason::kContextFull;
         break;
       }
-      TRY_ASSIGN(logits, session.decode(generation.tokens.back()));
+      TRY(session.append(generation.tokens.back()));
       ++generation.decode_passes;
     }
-    TRY_ASSIGN(const GreedyPick pick, sampler.pick(logits));
+    TRY_ASSIGN(const kernels::Pick pick, session.pick(sampler.next()));
     if (!generation.tokens.empty()) generation.decode_ns += now_ns() - start;
     if (std::ranges::find(options.stop_tokens, pick.token) != options.stop_tokens.end()) {
       generation.stop = StopReason::kEndOfSequence;

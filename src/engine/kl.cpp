@@ -22,8 +22,8 @@ double log_sum_exp(std::span<const float> row) {
 }
 
 Status add_row(KlReport& report, std::span<const float> reference, std::span<const float> variant) {
-  TRY_ASSIGN(const GreedyPick expected, pick_greedy(reference));
-  TRY_ASSIGN(const GreedyPick got, pick_greedy(variant));
+  TRY_ASSIGN(const kernels::Pick expected, pick_token(reference));
+  TRY_ASSIGN(const kernels::Pick got, pick_token(variant));
   const double kl = row_kl(reference, variant);
   report.largest_kl = std::max(report.largest_kl, kl);
   report.mean_kl += (kl - report.mean_kl) / static_cast<double>(++report.tokens);

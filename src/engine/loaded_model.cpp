@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "formats/model_path.h"
+#include "models/device_placer.h"
 #include "models/host_placer.h"
 
 namespace reckon::engine {
@@ -29,6 +30,13 @@ std::string describe_matrices(const models::WeightPlacer& placer) {
   return join(names, "+");
 }
 
+std::unique_ptr<models::WeightPlacer> make_placer(const ModelOptions& options) {
+  if (options.backend->weight_loader() == nullptr) {
+    return std::make_unique<models::HostPlacer>(options.quant);
+  }
+  return std::make_unique<models::DevicePlacer>(*options.backend, options.quant);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& model,
@@ -37,11 +45,13 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& model,
   TRY_ASSIGN(Checkpoint checkpoint, Checkpoint::open(path));
   std::unique_ptr<LoadedModel> loaded(new LoadedModel());
   loaded->checkpoint_ = std::make_unique<Checkpoint>(std::move(checkpoint));
-  loaded->placer_ = std::make_unique<models::HostPlacer>(options.quant);
+  loaded->backend_ = options.backend;
+  loaded->placer_ = make_placer(options);
   TRY_ASSIGN(loaded->model_, models::build_model(*loaded->checkpoint_, *loaded->placer_));
   loaded->packed_ = options.quant.packs();
+  const bool as_stored = !loaded->packed_ && options.backend->weight_loader() == nullptr;
   loaded->weight_format_ =
-      loaded->packed_ ? describe_matrices(*loaded->placer_) : loaded->checkpoint_->weight_format();
+      as_stored ? loaded->checkpoint_->weight_format() : describe_matrices(*loaded->placer_);
   Result<Tokenizer> tokenizer = Tokenizer::from_checkpoint(*loaded->checkpoint_);
   if (tokenizer.ok()) {
     loaded->tokenizer_ = std::make_unique<Tokenizer>(std::move(tokenizer).value());

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "formats/checkpoint.h"
 #include "formats/tokenizer.h"
+#include "kernels/backend.h"
 #include "models/model.h"
 #include "models/quant_scheme.h"
 #include "models/weight_placer.h"
@@ -20,6 +21,7 @@ namespace reckon::engine {
 
 struct ModelOptions {
   models::QuantScheme quant;
+  kernels::Backend* backend = &kernels::cpu_backend();  // where it will run; outlives the model
 };
 
 class LoadedModel {
@@ -38,6 +40,7 @@ class LoadedModel {
 
   [[nodiscard]] const Checkpoint& checkpoint() const { return *checkpoint_; }
   [[nodiscard]] const models::Model& model() const { return *model_; }
+  [[nodiscard]] kernels::Backend& backend() const { return *backend_; }
   [[nodiscard]] bool is_packed() const { return packed_; }  // by ModelOptions::quant
   // Element types of the matrices as the forward pass reads them, most bytes first: "q4_1+q8_0"
   // (the checkpoint's own), "p4" where they are packed.
@@ -47,6 +50,7 @@ class LoadedModel {
 
  private:
   LoadedModel() = default;
+  kernels::Backend* backend_ = nullptr;
   std::unique_ptr<Checkpoint> checkpoint_;
   std::unique_ptr<models::WeightPlacer> placer_;
   std::unique_ptr<models::Model> model_;

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "kernels/recorder.h"
+#include "tensor/dtype.h"
 
 namespace reckon::engine {
 namespace {
@@ -18,11 +19,6 @@ using models::LogitRows;
 
 constexpr int64_t kDefaultCapacity = 4096;
 
-std::vector<Activation> without_memory(const std::vector<BufferSpec>& specs) {
-  std::vector<Activation> buffers;
-  for (const BufferSpec& spec : specs) buffers.push_back({nullptr, spec.rows, spec.columns});
-  return buffers;
-}
 
 // Runs passes of one shape on nothing but their sizes.
 class DryRun {
@@ -30,8 +26,12 @@ class DryRun {
   DryRun(const models::Model& model, const SessionShape& shape)
       : model_(model), shape_(shape), tokens_(static_cast<size_t>(shape.chunk), 0) {
     const SessionBuffers buffers = session_buffers(model, shape);
-    state_ = without_memory(buffers.state);
-    activations_ = without_memory(buffers.activations);
+    for (const BufferSpec& spec : buffers.state) {
+      state_.push_back({nullptr, spec.type, spec.rows, spec.columns});
+    }
+    for (const BufferSpec& spec : buffers.activations) {
+      activations_.push_back({nullptr, spec.rows, spec.columns});
+    }
   }
 
   [[nodiscard]] Status prefill(kernels::Recorder& recorder, int64_t rows) const {
@@ -39,6 +39,12 @@ class DryRun {
   }
   [[nodiscard]] Status decode(kernels::Recorder& recorder) const {
     return pass(recorder, Phase::kDecode, 1, LogitRows::kLast);
+  }
+  // Picking the next token, after a prefill or a decode.
+  [[nodiscard]] Status pick(kernels::Recorder& recorder) const {
+    recorder.set_phase(Phase::kDecode);
+    kernels::Pick pick;
+    return recorder.sample(activations_.back().row_range(0, 1), {}, {&pick, 1});
   }
 
  private:
@@ -55,13 +61,13 @@ class DryRun {
   const models::Model& model_;
   const SessionShape& shape_;
   std::vector<int32_t> tokens_;
-  std::vector<Activation> state_;
+  std::vector<models::StateBuffer> state_;
   std::vector<Activation> activations_;
 };
 
 Result<std::vector<PlannedCall>> plan_calls(const DryRun& dry_run, kernels::Planner& planner,
                                             const SessionShape& shape, const PassKinds& passes) {
-  kernels::Recorder recorder;
+  kernels::Recorder recorder(planner);
   const std::vector<int64_t> full_chunk{shape.chunk};
   for (const int64_t rows : passes.prefill_rows.empty() ? full_chunk : passes.prefill_rows) {
     if (rows < 1 || rows > shape.chunk) {
@@ -71,6 +77,7 @@ Result<std::vector<PlannedCall>> plan_calls(const DryRun& dry_run, kernels::Plan
     TRY(dry_run.prefill(recorder, rows));
   }
   if (passes.decode) TRY(dry_run.decode(recorder));
+  TRY(dry_run.pick(recorder));
   std::vector<PlannedCall> calls;
   for (const auto& [call, count] : recorder.calls()) {
     TRY_ASSIGN(const kernels::Choice* choice, planner.choose(call));
@@ -87,9 +94,10 @@ Result<std::vector<uint64_t>> scratch_by_chunk(const DryRun& dry_run,
   kernels::Planner probe = planner;  // what it memoises here is of no use later
   std::vector<uint64_t> largest;
   for (int64_t rows = 0; rows <= chunk; ++rows) {
-    kernels::Recorder recorder;
+    kernels::Recorder recorder(probe);
     if (rows == 0) {
       TRY(dry_run.decode(recorder));
+      TRY(dry_run.pick(recorder));
     } else {
       TRY(dry_run.prefill(recorder, rows));
     }
@@ -118,7 +126,7 @@ bool add_buffers(SessionPlan& plan, const std::vector<BufferSpec>& specs) {
     uint64_t bytes = 0;
     if (!multiply_checked(static_cast<uint64_t>(spec.rows), static_cast<uint64_t>(spec.columns),
                           values) ||
-        !multiply_checked(values, sizeof(float), bytes) ||
+        !multiply_checked(values, static_cast<uint64_t>(block_bytes(spec.type)), bytes) ||
         !add_term(plan, spec.tag, spec.name, bytes)) {
       return false;
     }
@@ -127,10 +135,13 @@ bool add_buffers(SessionPlan& plan, const std::vector<BufferSpec>& specs) {
 }
 
 // The terms of a session of a resolved shape; false where they leave 63 bits.
-bool add_terms(SessionPlan& plan, const models::Model& model, uint64_t scratch_bytes) {
+bool add_terms(SessionPlan& plan, const models::Model& model, const kernels::Backend& backend,
+               uint64_t scratch_bytes) {
   const SessionBuffers buffers = session_buffers(model, plan.shape);
   return add_term(plan, MemoryTag::kWeights, "weights", model.info().weight_bytes) &&
          add_buffers(plan, buffers.state) && add_buffers(plan, buffers.activations) &&
+         add_term(plan, MemoryTag::kActivations, "step inputs",
+                  backend.step_bytes(plan.shape.chunk)) &&
          add_term(plan, MemoryTag::kScratch, "scratch", scratch_bytes);
 }
 
@@ -150,9 +161,13 @@ std::string largest_terms(const SessionPlan& plan) {
 class Alternatives {
  public:
   // `scratch` is scratch_by_chunk() of the plan's shape.
-  Alternatives(const models::Model& model, const SessionPlan& plan, std::vector<uint64_t> scratch,
-               uint64_t budget)
-      : model_(model), shape_(plan.shape), scratch_(std::move(scratch)), budget_(budget) {}
+  Alternatives(const models::Model& model, const kernels::Backend& backend,
+               const SessionPlan& plan, std::vector<uint64_t> scratch, uint64_t budget)
+      : model_(model),
+        backend_(backend),
+        shape_(plan.shape),
+        scratch_(std::move(scratch)),
+        budget_(budget) {}
 
   // The largest smaller chunk, the longest shorter context; 0 where none fits.
   [[nodiscard]] int64_t largest_chunk() const {
@@ -181,12 +196,15 @@ class Alternatives {
 
   [[nodiscard]] bool fits(int64_t capacity, int64_t chunk) const {
     SessionPlan plan;
-    plan.shape = {capacity, std::min(chunk, capacity), shape_.logit_rows};
-    return add_terms(plan, model_, scratch_[static_cast<size_t>(plan.shape.chunk)]) &&
+    plan.shape = shape_;
+    plan.shape.capacity = capacity;
+    plan.shape.chunk = std::min(chunk, capacity);
+    return add_terms(plan, model_, backend_, scratch_[static_cast<size_t>(plan.shape.chunk)]) &&
            plan.total_bytes <= budget_;
   }
 
   const models::Model& model_;
+  const kernels::Backend& backend_;
   const SessionShape& shape_;
   std::vector<uint64_t> scratch_;
   uint64_t budget_;
@@ -216,7 +234,7 @@ std::vector<int64_t> chunk_rows(int64_t tokens, int64_t chunk) {
   return rows;
 }
 
-Result<SessionShape> resolve_shape(const models::Model& model, const kernels::SwitchSet& switches,
+Result<SessionShape> resolve_shape(const models::Model& model, const kernels::Planner& planner,
                                    const SessionShape& shape) {
   const int64_t limit = model.info().context_limit;
   SessionShape resolved = shape;
@@ -225,28 +243,31 @@ Result<SessionShape> resolve_shape(const models::Model& model, const kernels::Sw
     return usage_error(fmt::format("a context of {} positions; this model takes 1 to {}",
                                    resolved.capacity, limit));
   }
-  if (shape.chunk == 0) resolved.chunk = switches.integer("prefill.chunk");
+  if (shape.chunk == 0) resolved.chunk = planner.prefill_chunk();
   if (resolved.chunk < 1) {
     return usage_error(fmt::format("a chunk of {} tokens; expected 1 or more", resolved.chunk));
   }
   resolved.chunk = std::min(resolved.chunk, resolved.capacity);
+  resolved.kv_type = planner.kv_type();
   return resolved;
 }
 
 SessionBuffers session_buffers(const models::Model& model, const SessionShape& shape) {
   const int64_t logit_rows = shape.logit_rows == LogitRows::kAll ? shape.chunk : 1;
-  return {model.state_specs(shape.capacity), model.activation_specs(shape.chunk, logit_rows)};
+  return {model.state_specs(shape.capacity, shape.kv_type),
+          model.activation_specs(shape.chunk, logit_rows)};
 }
 
 Result<SessionPlan> plan_session(const models::Model& model, kernels::Planner& planner,
-                                 const SessionShape& shape, const PassKinds& passes) {
+                                 const SessionShape& shape, const PassKinds& passes,
+                                 const kernels::Backend& backend) {
   SessionPlan plan;
-  TRY_ASSIGN(plan.shape, resolve_shape(model, planner.switches(), shape));
+  TRY_ASSIGN(plan.shape, resolve_shape(model, planner, shape));
   const DryRun dry_run(model, plan.shape);
   TRY_ASSIGN(plan.calls, plan_calls(dry_run, planner, plan.shape, passes));
   TRY_ASSIGN(const std::vector<uint64_t> scratch,
              scratch_by_chunk(dry_run, planner, plan.shape.chunk));
-  if (!add_terms(plan, model, scratch.back())) {
+  if (!add_terms(plan, model, backend, scratch.back())) {
     return refused(fmt::format(
         "a context of {} positions in chunks of {} needs more memory than can be addressed",
         plan.shape.capacity, plan.shape.chunk));
@@ -255,11 +276,12 @@ Result<SessionPlan> plan_session(const models::Model& model, kernels::Planner& p
 }
 
 Status check_budget(const models::Model& model, const kernels::Planner& planner,
-                    const SessionPlan& plan, const Budget& budget) {
+                    const SessionPlan& plan, const Budget& budget,
+                    const kernels::Backend& backend) {
   if (plan.total_bytes <= budget.bytes) return {};
   TRY_ASSIGN(std::vector<uint64_t> scratch,
              scratch_by_chunk(DryRun(model, plan.shape), planner, plan.shape.chunk));
-  const Alternatives alternatives(model, plan, std::move(scratch), budget.bytes);
+  const Alternatives alternatives(model, backend, plan, std::move(scratch), budget.bytes);
   return refused(fmt::format(
       "a context of {} in chunks of {} needs {}, but {} leaves {}; the largest terms are {}; {}",
       plan.shape.capacity, plan.shape.chunk, format_bytes(plan.total_bytes), budget.source,

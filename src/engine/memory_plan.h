@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kernels/backend.h"
 #include "kernels/plan.h"
 #include "models/model.h"
 #include "tensor/arena.h"
@@ -23,6 +24,7 @@ struct SessionShape {
   int64_t capacity = 0;  // positions of context; 0: 4096, or the model's limit where it is less
   int64_t chunk = 0;     // prefill chunk; 0: the prefill.chunk switch. Capped at the capacity.
   models::LogitRows logit_rows = models::LogitRows::kLast;
+  DType kv_type = DType::kF32;  // resolved from the switches, whatever stands here
 };
 
 struct PlannedCall {
@@ -51,7 +53,7 @@ struct PassKinds {
 // The shape with its defaults filled in. Usage errors: a context under 1 or beyond the model's
 // limit, a chunk under 1.
 [[nodiscard]] Result<SessionShape> resolve_shape(const models::Model& model,
-                                                 const kernels::SwitchSet& switches,
+                                                 const kernels::Planner& planner,
                                                  const SessionShape& shape);
 
 // The buffers of a session of a resolved shape: state first, then the activations.
@@ -62,29 +64,33 @@ struct SessionBuffers {
 [[nodiscard]] SessionBuffers session_buffers(const models::Model& model, const SessionShape& shape);
 
 // Lists the calls of the passes and adds up the terms. The terms follow from the shape alone: the
-// scratch is the most that any prefill of up to a chunk, or a decode, may need. Errors: see
+// scratch is the most that any prefill of up to a chunk, a decode or a pick may need. Errors: see
 // resolve_shape(); what the planner reports for a call of the passes; refused where a size does
 // not fit in 63 bits.
 [[nodiscard]] Result<SessionPlan> plan_session(const models::Model& model,
                                                kernels::Planner& planner, const SessionShape& shape,
-                                               const PassKinds& passes);
+                                               const PassKinds& passes,
+                                               const kernels::Backend& backend = kernels::cpu_backend());
 
 struct Budget {
   uint64_t bytes = 0;
   std::string source;  // "available memory", "container limit", "--memory-limit 75%"
 };
 
-// The smallest of: memory available now, what is left of the container's limit (cgroup v2 or v1;
-// file cache that can be dropped counts as left), and the user's limit if given (percent of the
-// physical memory). A usage error where the user's limit is no size. `held_bytes` are those of the
-// plan that this process holds already: they are missing from what is available or left.
-[[nodiscard]] Result<Budget> detect_budget(const std::optional<std::string>& user_limit,
-                                           uint64_t held_bytes = 0);
+// The smallest of: the backend's memory that is available now, on a CPU what is left of the
+// container's limit (cgroup v2 or v1; file cache that can be dropped counts as left), and the
+// user's limit if given (percent of the backend's whole memory). A usage error where the user's
+// limit is no size. `held_bytes` are those of the plan that this process holds already: they are
+// missing from what is available or left.
+[[nodiscard]] Result<Budget> detect_budget(
+    const std::optional<std::string>& user_limit, uint64_t held_bytes = 0,
+    const kernels::Backend& backend = kernels::cpu_backend());
 
 // Ok where the plan fits; else a refusal with both figures, the largest terms and what would make
 // it fit: the largest smaller chunk and the longest shorter context that do, where there are any.
-// `model` and `planner` are those of the plan.
+// `model`, `planner` and `backend` are those of the plan.
 [[nodiscard]] Status check_budget(const models::Model& model, const kernels::Planner& planner,
-                                  const SessionPlan& plan, const Budget& budget);
+                                  const SessionPlan& plan, const Budget& budget,
+                                  const kernels::Backend& backend = kernels::cpu_backend());
 
 }  // namespace reckon::engine

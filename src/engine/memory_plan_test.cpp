@@ -50,11 +50,11 @@ TEST(MemoryPlan, CountsWhatTheShapeAsksFor) {
 
 TEST(MemoryPlan, FillsInDefaults) {
   const auto model = open_model(golden_path("oracle/llama-s0"));  // 2048 positions
-  const auto shape = resolve_shape(model->model(), switches_of({}), {});
+  const auto shape = resolve_shape(model->model(), planner_with({}), {});
   ASSERT_TRUE(shape.ok());
   EXPECT_EQ(shape->capacity, 2048);
   EXPECT_EQ(shape->chunk, 512);
-  const auto capped = resolve_shape(model->model(), switches_of({"prefill.chunk=64"}), {20, 0});
+  const auto capped = resolve_shape(model->model(), planner_with({"prefill.chunk=64"}), {20, 0});
   ASSERT_TRUE(capped.ok());
   EXPECT_EQ(capped->chunk, 20);
 }
@@ -117,14 +117,14 @@ class HugeModel final : public models::Model {
     info_.vocabulary = 1;
   }
   const models::ModelInfo& info() const override { return info_; }
-  std::vector<models::BufferSpec> state_specs(int64_t capacity) const override {
-    return {{MemoryTag::kState, "keys", capacity, columns_},
-            {MemoryTag::kState, "values", capacity, columns_}};
+  std::vector<models::BufferSpec> state_specs(int64_t capacity, DType) const override {
+    return {{MemoryTag::kState, "keys", capacity, columns_, DType::kF32},
+            {MemoryTag::kState, "values", capacity, columns_, DType::kF32}};
   }
   std::vector<models::BufferSpec> activation_specs(int64_t rows, int64_t) const override {
-    return {{MemoryTag::kActivations, "logits", rows, 1}};
+    return {{MemoryTag::kActivations, "logits", rows, 1, DType::kF32}};
   }
-  Status forward(kernels::Ops&, const models::Pass&, models::Buffers,
+  Status forward(kernels::Ops&, const models::Pass&, models::State,
                  models::Buffers) const override {
     return {};
   }

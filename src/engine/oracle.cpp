@@ -73,7 +73,7 @@ class Checker {
         });
     session_.observe({});
     TRY(status);
-    TRY_ASSIGN(const GreedyPick pick, pick_greedy(last));
+    TRY_ASSIGN(const kernels::Pick pick, pick_token(last));
     return pick.token;
   }
 
@@ -122,7 +122,7 @@ class Checker {
       ++report_.greedy_equal;
       if (step + 1 == prompt.greedy.size()) break;
       TRY_ASSIGN(const std::span<const float> logits, session_.decode(token));
-      TRY_ASSIGN(const GreedyPick pick, pick_greedy(logits));
+      TRY_ASSIGN(const kernels::Pick pick, pick_token(logits));
       token = pick.token;
     }
     return {};

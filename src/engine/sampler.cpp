@@ -3,33 +3,25 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 
 #include "base/check.h"
+#include "kernels/reference/kernels.h"
 
 namespace reckon::engine {
 
-Result<GreedyPick> pick_greedy(std::span<const float> logits) {
+Result<kernels::Pick> checked(const kernels::Pick& pick) {
+  if (pick.token >= 0) return pick;
+  return failed(fmt::format("the logit of token {} is not finite; the model or its weights are "
+                            "broken",
+                            -1 - pick.token));
+}
+
+Result<kernels::Pick> pick_token(std::span<const float> logits,
+                                 const kernels::Sampling& sampling) {
   RECKON_CHECK(!logits.empty());
-  constexpr float kLowest = -std::numeric_limits<float>::infinity();
-  size_t best = 0;
-  float highest = kLowest;
-  float second = kLowest;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    const float logit = logits[i];
-    if (!std::isfinite(logit)) {
-      return failed(fmt::format("the logit of token {} is {}; the model or its weights are broken",
-                                i, logit));
-    }
-    if (logit > highest) {
-      second = highest;
-      highest = logit;
-      best = i;
-    } else if (logit > second) {
-      second = logit;
-    }
-  }
-  return GreedyPick{static_cast<int32_t>(best), logits.size() == 1 ? 0 : highest - second};
+  return checked(kernels::reference::sample_row(logits.data(),
+                                                static_cast<int64_t>(logits.size()),
+                                                sampling.temperature, sampling.uniform));
 }
 
 Result<Sampler> Sampler::create(const SamplerOptions& options) {
@@ -40,31 +32,10 @@ Result<Sampler> Sampler::create(const SamplerOptions& options) {
   return Sampler(options);
 }
 
-Result<GreedyPick> Sampler::pick(std::span<const float> logits) {
-  TRY_ASSIGN(GreedyPick pick, pick_greedy(logits));
-  if (options_.temperature > 0) {
-    pick.token = draw(logits, logits[static_cast<size_t>(pick.token)]);
-  }
-  return pick;
-}
-
-int32_t Sampler::draw(std::span<const float> logits, float highest) {
-  const auto share = [&](float logit) {
-    return std::exp((static_cast<double>(logit) - static_cast<double>(highest)) /
-                    options_.temperature);
-  };
-  double total = 0;
-  for (const float logit : logits) total += share(logit);
-  const double wanted = static_cast<double>(random_() >> 11) * 0x1p-53 * total;
-  double sum = 0;
-  size_t last_possible = 0;  // where rounding leaves `wanted` beyond the last sum
-  for (size_t i = 0; i < logits.size(); ++i) {
-    const double weight = share(logits[i]);
-    if (weight > 0) last_possible = i;
-    sum += weight;
-    if (wanted < sum) return static_cast<int32_t>(i);
-  }
-  return static_cast<int32_t>(last_possible);
+kernels::Sampling Sampler::next() {
+  if (options_.temperature == 0) return {};
+  return {.temperature = options_.temperature,
+          .uniform = static_cast<double>(random_() >> 11) * 0x1p-53};
 }
 
 }  // namespace reckon::engine

@@ -14,20 +14,20 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(Greedy, TakesTheHighestAndTheLowestIndexOfEquals) {
-  const auto pick = pick_greedy(std::array{1.0F, 4.0F, 2.5F, 4.0F});
+  const auto pick = pick_token(std::array{1.0F, 4.0F, 2.5F, 4.0F});
   ASSERT_TRUE(pick.ok());
   EXPECT_EQ(pick->token, 1);
   EXPECT_EQ(pick->margin, 0);
-  EXPECT_EQ(pick_greedy(std::array{-3.0F, -1.0F, -1.5F})->token, 1);
-  EXPECT_EQ(pick_greedy(std::array{-3.0F, -1.0F, -1.5F})->margin, 0.5F);
-  EXPECT_EQ(pick_greedy(std::array{5.0F, 3.0F, 1.0F})->margin, 2.0F);
-  EXPECT_EQ(pick_greedy(std::array{7.0F})->margin, 0);
+  EXPECT_EQ(pick_token(std::array{-3.0F, -1.0F, -1.5F})->token, 1);
+  EXPECT_EQ(pick_token(std::array{-3.0F, -1.0F, -1.5F})->margin, 0.5F);
+  EXPECT_EQ(pick_token(std::array{5.0F, 3.0F, 1.0F})->margin, 2.0F);
+  EXPECT_EQ(pick_token(std::array{7.0F})->margin, 0);
 }
 
 TEST(Greedy, NamesALogitThatIsNotANumber) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    const auto pick = pick_greedy(std::array{1.0F, 2.0F, bad});
+    const auto pick = pick_token(std::array{1.0F, 2.0F, bad});
     ASSERT_FALSE(pick.ok());
     EXPECT_THAT(pick.error().message, HasSubstr("token 2"));
   }
@@ -38,7 +38,7 @@ std::vector<int32_t> draws(double temperature, uint64_t seed, std::span<const fl
   auto sampler = Sampler::create({temperature, seed});
   EXPECT_TRUE(sampler.ok());
   std::vector<int32_t> tokens;
-  for (int i = 0; i < count; ++i) tokens.push_back(sampler->pick(logits)->token);
+  for (int i = 0; i < count; ++i) tokens.push_back(pick_token(logits, sampler->next())->token);
   return tokens;
 }
 

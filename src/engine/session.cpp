@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "engine/sampler.h"
+#include "tensor/dtype.h"
 
 namespace reckon::engine {
 namespace {
@@ -23,24 +25,24 @@ Status check_tokens(std::span<const int32_t> tokens, int64_t vocabulary) {
   return {};
 }
 
-std::span<const float> row_of(const Activation& logits, int64_t row) {
-  return {logits.data + row * logits.columns, static_cast<size_t>(logits.columns)};
-}
-
 }  // namespace
 
 Session::Session(const LoadedModel& model, const SessionOptions& options)
     : model_(model),
-      planner_(std::make_unique<kernels::Planner>(options.switches, kernels::detect_cpu(),
-                                                  options.variants)) {}
+      backend_(model.backend()),
+      planner_(std::make_unique<kernels::Planner>(
+          options.switches, backend_.device(),
+          options.variants.empty() ? backend_.variants() : options.variants)),
+      arenas_(backend_.memory()) {}
 
 Result<std::unique_ptr<Session>> Session::create(const LoadedModel& model,
                                                  const SessionOptions& options) {
   std::unique_ptr<Session> session(new Session(model, options));
-  TRY_ASSIGN(session->plan_,
-             plan_session(model.model(), *session->planner_, options.shape, PassKinds{}));
-  TRY_ASSIGN(const Budget budget, detect_budget(options.memory_limit, model.allocated_bytes()));
-  TRY(check_budget(model.model(), *session->planner_, session->plan_, budget));
+  TRY_ASSIGN(session->plan_, plan_session(model.model(), *session->planner_, options.shape,
+                                          PassKinds{}, session->backend_));
+  TRY_ASSIGN(const Budget budget,
+             detect_budget(options.memory_limit, model.allocated_bytes(), session->backend_));
+  TRY(check_budget(model.model(), *session->planner_, session->plan_, budget, session->backend_));
   TRY(model.load({session->planner_->threads(), options.load_progress}));
   TRY(session->allocate());
   return session;
@@ -48,45 +50,67 @@ Result<std::unique_ptr<Session>> Session::create(const LoadedModel& model,
 
 Status Session::allocate() {
   arenas_.adopt(MemoryTag::kWeights, "weights", model_.model().info().weight_bytes);
-  const auto allocate_all = [&](const std::vector<models::BufferSpec>& specs,
-                                std::vector<Activation>& buffers) -> Status {
-    for (const models::BufferSpec& spec : specs) {
-      const uint64_t bytes = static_cast<uint64_t>(spec.rows * spec.columns) * sizeof(float);
-      TRY_ASSIGN(void* memory, arenas_.allocate(spec.tag, spec.name, bytes));
-      buffers.push_back({static_cast<float*>(memory), spec.rows, spec.columns});
-    }
-    return {};
+  const auto allocate = [&](const models::BufferSpec& spec) {
+    const int64_t bytes = row_bytes(spec.type, spec.rows * spec.columns);
+    return arenas_.allocate(spec.tag, spec.name, static_cast<uint64_t>(bytes));
   };
   const SessionBuffers buffers = session_buffers(model_.model(), plan_.shape);
-  TRY(allocate_all(buffers.state, state_));
-  TRY(allocate_all(buffers.activations, activations_));
-
-  void* scratch = nullptr;
-  uint64_t scratch_bytes = 0;
-  for (const MemoryTerm& term : plan_.terms) {
-    if (term.tag == MemoryTag::kScratch) scratch_bytes += term.bytes;
+  for (const models::BufferSpec& spec : buffers.state) {
+    TRY_ASSIGN(void* memory, allocate(spec));
+    state_.push_back({memory, spec.type, spec.rows, spec.columns});
   }
-  if (scratch_bytes > 0) {
-    TRY_ASSIGN(scratch, arenas_.allocate(MemoryTag::kScratch, "scratch", scratch_bytes));
+  for (const models::BufferSpec& spec : buffers.activations) {
+    TRY_ASSIGN(void* memory, allocate(spec));
+    activations_.push_back({static_cast<float*>(memory), spec.rows, spec.columns});
+  }
+
+  kernels::ExecutorResources resources;
+  resources.max_rows = plan_.shape.chunk;
+  if (const uint64_t bytes = backend_.step_bytes(plan_.shape.chunk); bytes > 0) {
+    TRY_ASSIGN(resources.step_memory,
+               arenas_.allocate(MemoryTag::kActivations, "step inputs", bytes));
+  }
+  for (const MemoryTerm& term : plan_.terms) {
+    if (term.tag == MemoryTag::kScratch) resources.scratch_bytes += term.bytes;
+  }
+  if (resources.scratch_bytes > 0) {
+    TRY_ASSIGN(resources.scratch,
+               arenas_.allocate(MemoryTag::kScratch, "scratch", resources.scratch_bytes));
   }
   RECKON_CHECK(arenas_.total_bytes() == plan_.total_bytes);
-  threads_ = std::make_unique<ThreadPool>(planner_->threads());
-  dispatcher_ =
-      std::make_unique<kernels::Dispatcher>(*planner_, *threads_, trace_, scratch, scratch_bytes);
+  TRY_ASSIGN(executor_, backend_.make_executor(*planner_, trace_, resources));
   return {};
 }
 
-Result<Activation> Session::run(Phase phase, std::span<const int32_t> tokens) {
-  dispatcher_->set_phase(phase);
+Status Session::run(Phase phase, std::span<const int32_t> tokens) {
   const LogitRows logit_rows = phase == Phase::kPrefill ? plan_.shape.logit_rows : LogitRows::kLast;
-  const models::Pass pass{.tokens = tokens,
-                          .first_position = position_,
-                          .logit_rows = logit_rows,
-                          .observe = observer_};
-  TRY(model_.model().forward(*dispatcher_, pass, state_, activations_));
+  models::Pass pass{.tokens = tokens,
+                    .first_position = position_,
+                    .logit_rows = logit_rows,
+                    .observe = {}};
+  Status observed;
+  if (observer_) {
+    pass.observe = [&](int64_t layer, Activation hidden) {
+      const Result<Activation> view = executor_->host_view(hidden);
+      if (view.ok()) {
+        observer_(layer, *view);
+      } else if (observed.ok()) {
+        observed = view.error();
+      }
+    };
+  }
+  const kernels::Step step{.phase = phase,
+                           .tokens = tokens,
+                           .first_position = position_,
+                           .repeatable = phase != Phase::kPrefill && !observer_};
+  TRY(executor_->run(step, [&](kernels::Ops& ops) {
+    return model_.model().forward(ops, pass, state_, activations_);
+  }));
+  TRY(observed);
   const auto rows = static_cast<int64_t>(tokens.size());
   position_ += rows;
-  return activations_.back().row_range(0, logit_rows == LogitRows::kAll ? rows : 1);
+  logits_ = activations_.back().row_range(0, logit_rows == LogitRows::kAll ? rows : 1);
+  return {};
 }
 
 Status Session::check_room(std::span<const int32_t> tokens) const {
@@ -104,18 +128,34 @@ Status Session::prefill_chunks(std::span<const int32_t> tokens, const ChunkLogit
   while (!tokens.empty()) {
     const size_t rows = std::min(tokens.size(), static_cast<size_t>(plan_.shape.chunk));
     const int64_t first_position = position_;
-    TRY_ASSIGN(const Activation logits, run(Phase::kPrefill, tokens.first(rows)));
-    if (each_chunk) each_chunk(first_position, logits);
+    TRY(run(Phase::kPrefill, tokens.first(rows)));
+    if (each_chunk) {
+      TRY_ASSIGN(const Activation view, executor_->host_view(logits_));
+      each_chunk(first_position, view);
+    }
     tokens = tokens.subspan(rows);
   }
   return {};
 }
 
+Result<std::span<const float>> Session::last_logits() {
+  TRY_ASSIGN(const Activation view, executor_->host_view(logits_.row_range(logits_.rows - 1, 1)));
+  return std::span<const float>(view.data, static_cast<size_t>(view.columns));
+}
+
+Status Session::append(std::span<const int32_t> tokens) {
+  return prefill_chunks(tokens, {});
+}
+
+Status Session::append(int32_t token) {
+  const std::span<const int32_t> tokens(&token, 1);
+  TRY(check_room(tokens));
+  return run(Phase::kDecode, tokens);
+}
+
 Result<std::span<const float>> Session::prefill(std::span<const int32_t> tokens) {
-  std::span<const float> last;
-  TRY(prefill_chunks(tokens,
-                     [&](int64_t, Activation logits) { last = row_of(logits, logits.rows - 1); }));
-  return last;
+  TRY(append(tokens));
+  return last_logits();
 }
 
 Status Session::prefill_all(std::span<const int32_t> tokens, const ChunkLogits& each_chunk) {
@@ -124,10 +164,15 @@ Status Session::prefill_all(std::span<const int32_t> tokens, const ChunkLogits& 
 }
 
 Result<std::span<const float>> Session::decode(int32_t token) {
-  const std::span<const int32_t> tokens(&token, 1);
-  TRY(check_room(tokens));
-  TRY_ASSIGN(const Activation logits, run(Phase::kDecode, tokens));
-  return row_of(logits, 0);
+  TRY(append(token));
+  return last_logits();
+}
+
+Result<kernels::Pick> Session::pick(const kernels::Sampling& sampling) {
+  RECKON_CHECK(logits_.rows > 0);
+  TRY_ASSIGN(const std::vector<kernels::Pick> picks,
+             executor_->sample(logits_.row_range(logits_.rows - 1, 1), sampling));
+  return checked(picks[0]);
 }
 
 int64_t Session::capacity() const {

@@ -1,8 +1,8 @@
 // A Session: one sequence of tokens on one loaded model, with its KV cache, buffers, threads,
 // switches and trace.
 //
-// Used from one thread at a time; kernels run on the session's own pool. Results of exact kernels
-// do not depend on chunks or the thread count.
+// Used from one thread at a time. Results of exact kernels do not depend on chunks or the thread
+// count. Passes may still be running on a device when a call returns; whatever reads a result waits.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/thread_pool.h"
 #include "engine/loaded_model.h"
 #include "engine/memory_plan.h"
-#include "kernels/dispatch.h"
+#include "kernels/backend.h"
 #include "kernels/trace.h"
 #include "tensor/arena.h"
 
@@ -28,8 +27,8 @@ struct SessionOptions {
   SessionShape shape;
   std::optional<std::string> memory_limit;  // as typed: "8GiB", "75%"
   models::LoadProgress load_progress = {};  // of the model's weights, where they are not loaded yet
-  // What the plan may choose from.
-  std::span<const kernels::Variant> variants = kernels::all_variants();
+  // What the plan may choose from instead of the table of the model's backend; empty: that table.
+  std::span<const kernels::Variant> variants = {};
 };
 
 class Session {
@@ -51,6 +50,15 @@ class Session {
   // One token; the logits after it [vocabulary]. Errors as for prefill().
   [[nodiscard]] Result<std::span<const float>> decode(int32_t token);
 
+  // The same without looking at the logits, for pick().
+  [[nodiscard]] Status append(std::span<const int32_t> tokens);  // as prefill()
+  [[nodiscard]] Status append(int32_t token);                    // as decode()
+  // Picks from the last logits, where they are: on the device. Fails where one is not finite.
+  [[nodiscard]] Result<kernels::Pick> pick(const kernels::Sampling& sampling);
+
+  // Waits until every pass is done; for clocks.
+  [[nodiscard]] Status wait() { return executor_->wait(); }
+
   [[nodiscard]] int64_t position() const { return position_; }
   [[nodiscard]] int64_t capacity() const;
   // Forgets everything from `position` on (0 <= position <= position(), else a usage error). All
@@ -71,17 +79,19 @@ class Session {
   [[nodiscard]] Status check_room(std::span<const int32_t> tokens) const;
   [[nodiscard]] Status prefill_chunks(std::span<const int32_t> tokens,
                                       const ChunkLogits& each_chunk);
-  [[nodiscard]] Result<Activation> run(kernels::Phase phase, std::span<const int32_t> tokens);
+  [[nodiscard]] Status run(kernels::Phase phase, std::span<const int32_t> tokens);
+  [[nodiscard]] Result<std::span<const float>> last_logits();
 
   const LoadedModel& model_;
+  kernels::Backend& backend_;
   std::unique_ptr<kernels::Planner> planner_;
   SessionPlan plan_;
   ArenaSet arenas_;
-  std::unique_ptr<ThreadPool> threads_;
   kernels::Trace trace_;
-  std::unique_ptr<kernels::Dispatcher> dispatcher_;
-  std::vector<Activation> state_;
+  std::unique_ptr<kernels::Executor> executor_;
+  std::vector<models::StateBuffer> state_;
   std::vector<Activation> activations_;
+  Activation logits_;  // of the last pass, in the backend's memory
   std::function<void(int64_t, Activation)> observer_;
   int64_t position_ = 0;
 };

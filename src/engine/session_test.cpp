@@ -140,6 +140,7 @@ TEST_P(Dispatch, IsWhatThePlanPredicts) {
       ASSERT_TRUE(session->prefill(tokens).ok());
       ASSERT_TRUE(session->decode(1).ok());
       ASSERT_TRUE(session->decode(2).ok());
+      ASSERT_TRUE(session->pick({}).ok());
 
       kernels::Planner planner(switches_of(assignments), kernels::detect_cpu(),
                                kernels::all_variants());
@@ -158,6 +159,7 @@ TEST_F(SessionTest, CountsOfThePlanAreThoseOfOnePassOfEachKind) {
   const auto session = make_session(*model_, {}, {64, 16});
   ASSERT_TRUE(session->prefill(std::span(tokens_).first(16)).ok());
   ASSERT_TRUE(session->decode(1).ok());
+  ASSERT_TRUE(session->pick({}).ok());
   uint64_t observed = 0;
   for (const kernels::TraceCount& counted : session->trace().rows()) observed += counted.count;
   uint64_t planned = 0;

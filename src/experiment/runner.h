@@ -24,6 +24,8 @@ using SwitchValues = std::map<std::string, std::string>;
 // What is run: the same for both arms.
 struct Workload {
   std::string model;            // as `-m` takes it
+  std::string backend = "cpu";  // what runs it
+  std::string quant = "none";   // how its matrices are packed at load
   std::string phase;            // "prefill" or "decode": where the metric is read
   std::string prompt;           // text; repeated or cut to prompt_tokens where that is set
   int64_t prompt_tokens = 0;    // 0: as long as the text is

@@ -37,7 +37,7 @@ class TinyModel {
     TRY(ops.rms_norm(q, weight(DType::kF32, 1, kHead), 1e-5F, q));
     TRY(ops.rope(q, {kWidth / kHead, kHead, kHead, 10000.0, RopePairing::kHalf}, first_position));
     TRY(ops.rope(k, {kKv / kHead, kHead, kHead, 10000.0, RopePairing::kHalf}, first_position));
-    TRY(ops.attention(q, k, v, {keys_.data(), values_.data(), kKv / kHead, kCapacity, kHead},
+    TRY(ops.attention(q, k, v, {keys_.data(), values_.data(), DType::kF32, kKv / kHead, kCapacity, kHead},
                       first_position, 0.125F, normed));
     TRY(ops.add(x, normed, x));
     TRY(ops.matmul(normed, weight(DType::kQ8_0, kInner, kWidth), gate));
@@ -81,17 +81,25 @@ class Dispatch : public ::testing::Test {
     return switches;
   }
 
-  std::array<Variant, 10> table_ = fake::table();
+  DispatchResources resources(ThreadPool& threads) {
+    return {.threads = &threads,
+            .trace = &trace_,
+            .scratch = scratch_,
+            .scratch_bytes = sizeof scratch_,
+            .queue = nullptr};
+  }
+
+  std::array<Variant, 11> table_ = fake::table();
   Planner planner_{banded(), fake::device(Isa::kAvx2), table_};
   ThreadPool threads_{1};
   Trace trace_;
   alignas(64) unsigned char scratch_[1024];
-  Dispatcher dispatcher_{planner_, threads_, trace_, scratch_, sizeof scratch_};
+  Dispatcher dispatcher_{planner_, resources(threads_)};
   TinyModel model_;
 };
 
 TEST_F(Dispatch, ObservedIsWhatWasPredictedFromADryRun) {
-  Recorder recorder;
+  Recorder recorder(planner_);
   ASSERT_TRUE(model_.forward(recorder, 5, 0).ok());
   ASSERT_TRUE(model_.forward(dispatcher_, 5, 0).ok());
   for (const Phase phase : {Phase::kDecode, Phase::kVerify}) {
@@ -124,7 +132,7 @@ TEST_F(Dispatch, StampsCarryThePhase) {
 }
 
 TEST_F(Dispatch, GroupsOfColumnsAreNormalisedAsRows) {
-  Recorder recorder;
+  Recorder recorder(planner_);
   ASSERT_TRUE(model_.forward(recorder, 5, 0).ok());
   const OpCall heads{Op::kRmsNorm, Phase::kPrefill, DType::kF32, 5 * 20, 0, 64, 0};
   const auto& calls = recorder.calls();
@@ -137,7 +145,7 @@ TEST_F(Dispatch, GroupsOfColumnsAreNormalisedAsRows) {
 // the one that the plan named is found out.
 TEST_F(Dispatch, ALyingTableContradictsThePlan) {
   table_.back().function = fake::matmul_with_scratch<fake::kExactAvx2>;  // calls itself fast_avx2
-  Recorder recorder;
+  Recorder recorder(planner_);
   ASSERT_TRUE(model_.forward(recorder, 5, 0).ok());
   ASSERT_TRUE(model_.forward(dispatcher_, 5, 0).ok());
   const std::vector<DispatchRow> expected = predicted(planner_, recorder), seen = observed();
@@ -149,7 +157,9 @@ TEST_F(Dispatch, ALyingTableContradictsThePlan) {
 TEST_F(Dispatch, ADispatcherThatIgnoresThePlanContradictsIt) {
   const OpCall call = fake::matmul_call(Phase::kPrefill, 5);
   const DispatchRow expected = predicted_row(call, **planner_.choose(call));
-  KernelContext context{&threads_, &trace_, nullptr, 0, 0};
+  KernelContext context;
+  context.threads = &threads_;
+  context.trace = &trace_;
   MatmulArgs args;
   args.weight_type = call.weight_type;
   args.rows = call.rows;
@@ -185,7 +195,7 @@ TEST_F(Dispatch, TheKernelsOfThisBuildRunAsPredicted) {
     SwitchSet switches;
     ASSERT_TRUE(switches.set_assignment(setting).ok());
     Planner planner(switches, detect_cpu(), all_variants());
-    Recorder recorder;
+    Recorder recorder(planner);
     for (const Phase phase : {Phase::kPrefill, Phase::kDecode, Phase::kVerify}) {
       recorder.set_phase(phase);
       ASSERT_TRUE(model_.forward(recorder, phase == Phase::kDecode ? 1 : 5, 0).ok());
@@ -197,8 +207,10 @@ TEST_F(Dispatch, TheKernelsOfThisBuildRunAsPredicted) {
     ArenaSet arenas;
     ThreadPool threads(planner.threads());
     trace_.reset();
-    Dispatcher dispatcher(planner, threads, trace_,
-                          *arenas.allocate(MemoryTag::kScratch, "scratch", bytes), bytes);
+    DispatchResources own = resources(threads);
+    own.scratch = *arenas.allocate(MemoryTag::kScratch, "scratch", bytes);
+    own.scratch_bytes = bytes;
+    Dispatcher dispatcher(planner, own);
     for (const Phase phase : {Phase::kPrefill, Phase::kDecode, Phase::kVerify}) {
       dispatcher.set_phase(phase);
       ASSERT_TRUE(model_.forward(dispatcher, phase == Phase::kDecode ? 1 : 5, 0).ok());
@@ -224,7 +236,7 @@ TEST_F(DispatchDeathTest, ContradictoryShapesAndTokensAreBugs) {
   EXPECT_DEATH(drop(dispatcher_.embedding(weight, {&token, 1}, {data, 1, 8})), "table.n");
   EXPECT_DEATH(drop(dispatcher_.add({data, 1, 8}, {data, 2, 4}, {data, 1, 8})), "same_shape");
   EXPECT_DEATH(drop(dispatcher_.attention({data, 1, 8}, {data, 1, 4}, {data, 1, 4},
-                                          {data, data, 1, 2, 4}, 2, 1.0F, {data, 1, 8})),
+                                          {data, data, DType::kF32, 1, 2, 4}, 2, 1.0F, {data, 1, 8})),
                "capacity");
 }
 
@@ -232,7 +244,7 @@ TEST_F(DispatchDeathTest, MoreThreadsThanThePlanKnowsIsABug) {
   EXPECT_DEATH(
       {
         ThreadPool wide(2);
-        Dispatcher(planner_, wide, trace_, scratch_, sizeof scratch_);
+        Dispatcher(planner_, resources(wide));
       },
       "threads");
 }

@@ -67,7 +67,7 @@ inline Variant matmul_row(const char* name, NumericsClass numerics, Isa isa, Mat
 
 // References of every op; matmul also exact (scalar, AVX2) and, for q4_1 alone, fast (AVX2, with
 // bands and scratch).
-inline std::array<Variant, 10> table() {
+inline std::array<Variant, 11> table() {
   Variant fast =
       matmul_row(kFastAvx2, NumericsClass::kFast, Isa::kAvx2, matmul_with_scratch<kFastAvx2>);
   fast.supports = only_q4_1;
@@ -81,6 +81,7 @@ inline std::array<Variant, 10> table() {
           reference_row<AttentionArgs>(Op::kAttention),
           reference_row<SwigluArgs>(Op::kSwiglu),
           reference_row<AddArgs>(Op::kAdd),
+          reference_row<SampleArgs>(Op::kSample),
           matmul_row(kExactScalar, NumericsClass::kExact, Isa::kScalar,
                      kernel<MatmulArgs, kExactScalar>),
           matmul_row(kExactAvx2, NumericsClass::kExact, Isa::kAvx2, kernel<MatmulArgs, kExactAvx2>),

@@ -27,6 +27,9 @@ enum class Op : uint8_t {
   kRopeAttention,
 };
 inline constexpr int kOpCount = 12;
+constexpr bool is_composition(Op op) {
+  return op >= Op::kAddRmsNorm;
+}
 
 // What the forward pass is doing. Verify (several drafted rows in one pass) is decided like decode.
 enum class Phase : uint8_t { kPrefill, kDecode, kVerify };

@@ -217,6 +217,19 @@ int Planner::threads() const {
   return threads > 0 ? static_cast<int>(threads) : device_.cores;
 }
 
+int64_t Planner::prefill_chunk() const {
+  const int64_t chunk = switches_.integer("prefill.chunk");
+  if (chunk > 0) return chunk;
+  return device_.backend == "cpu" ? 512 : 2048;
+}
+
+DType Planner::kv_type() const {
+  const std::string type = switches_.get("kv.type");
+  if (type != "auto") return type == "f16" ? DType::kF16 : DType::kF32;
+  const bool exact_cache = device_.backend == "cpu" || switches_.get("numerics") == "reference";
+  return exact_cache ? DType::kF32 : DType::kF16;
+}
+
 Result<const Choice*> Planner::choose(const OpCall& call) {
   if (const auto known = memo_.find(call); known != memo_.end()) return &known->second;
   TRY_ASSIGN(Choice choice, decide(call));

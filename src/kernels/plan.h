@@ -38,6 +38,10 @@ class Planner {
 
   // How many threads kernels run on: cpu.threads, or the device's cores.
   [[nodiscard]] int threads() const;
+  // Tokens of a prefill pass: prefill.chunk, or what suits the device.
+  [[nodiscard]] int64_t prefill_chunk() const;
+  // Elements of the KV cache: kv.type, or f16 on a GPU and f32 elsewhere and for reference kernels.
+  [[nodiscard]] DType kv_type() const;
   [[nodiscard]] const SwitchSet& switches() const { return switches_; }
   [[nodiscard]] const Device& device() const { return device_; }
 

@@ -39,8 +39,8 @@ SwitchInfo integer_switch(std::string key, int64_t minimum, int64_t maximum,
 
 std::vector<SwitchInfo> make_registry() {
   std::vector<SwitchInfo> switches;
-  switches.push_back(integer_switch("prefill.chunk", 1, 4096, "512", {}, {Phase::kPrefill},
-                                    "tokens of one prefill pass"));
+  switches.push_back(integer_switch("prefill.chunk", 1, 4096, "auto", {"auto"}, {Phase::kPrefill},
+                                    "tokens of one prefill pass; auto: 512 on a CPU, 2048 on a GPU"));
   switches.push_back(choice("numerics", {"auto", "reference"}, {}, {},
                             "auto: each phase by its own switches; reference: simple float32 "
                             "loops for everything"));
@@ -49,6 +49,10 @@ std::vector<SwitchInfo> make_registry() {
   switches.push_back(choice("prefill.tile_order", {"row", "band8"}, {Op::kMatmul},
                             {Phase::kPrefill},
                             "band8: walk bands of 8 weight-row tiles across all token tiles"));
+  switches.push_back(choice("kv.type", {"auto", "f32", "f16"}, {Op::kAttention, Op::kRopeAttention},
+                            {}, "elements of the KV cache; auto: f32 on a CPU, f16 on a GPU"));
+  switches.push_back(choice("decode.graph", {"on", "off"}, {}, {Phase::kDecode, Phase::kVerify},
+                            "on: a GPU replays a decode step as one captured graph"));
   switches.push_back(choice("cpu.isa", {"auto", "scalar", "avx2"}, {}, {},
                             "the widest instruction set that kernels may use"));
   switches.push_back(integer_switch("cpu.threads", 1, 256, "all", {"all"}, {},
@@ -56,7 +60,7 @@ std::vector<SwitchInfo> make_registry() {
   for (int i = 0; i < kOpCount; ++i) {
     const Op op = static_cast<Op>(i);
     std::vector<std::string> values = {"auto"};
-    if (op >= Op::kAddRmsNorm) values.emplace_back("parts");
+    if (is_composition(op)) values.emplace_back("parts");
     for (std::string& name : variant_names(op)) values.push_back(std::move(name));
     switches.push_back(choice("kernel." + std::string(op_name(op)), std::move(values), {op}, {},
                               "run this op by the named variant, or not at all"));

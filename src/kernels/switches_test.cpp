@@ -40,6 +40,7 @@ TEST(Switches, EveryOpHasItsKernelSwitchWithTheNamesOfTheTable) {
     ASSERT_NE(info, nullptr);
     EXPECT_THAT(info->reach_ops, ElementsAre(op));
     std::vector<std::string> expected = variant_names(op);
+    if (is_composition(op)) expected.insert(expected.begin(), "parts");
     expected.insert(expected.begin(), "auto");
     EXPECT_EQ(info->values, expected);
   }
@@ -57,7 +58,7 @@ TEST(Switches, ChangedHoldsWhatDiffersFromTheDefaults) {
   ASSERT_TRUE(switches.set("cpu.threads", "all").ok());
   EXPECT_EQ(switches, SwitchSet());
   EXPECT_EQ(switches.integer("cpu.threads"), 0);
-  EXPECT_EQ(switches.integer("prefill.chunk"), 512);
+  EXPECT_EQ(switches.integer("prefill.chunk"), 0);
 }
 
 TEST(Switches, AnUnknownKeySuggestsTheNearest) {
@@ -84,7 +85,7 @@ TEST(Switches, AnUnknownValueNamesTheAllowedOnesAndTheNearest) {
 TEST(Switches, IntegersHaveOneSpelling) {
   SwitchSet switches;
   for (const char* text : {"", "0", "4097", "-1", "+5", "05", " 5", "5 ", "5k", "1e2", "0x10",
-                           "99999999999999999999", "all", "auto"}) {
+                           "99999999999999999999", "all", "automatic"}) {
     EXPECT_FALSE(switches.set("prefill.chunk", text).ok()) << "'" << text << "'";
   }
   for (const char* text : {"1", "10", "4096"}) {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "kernels/cpu/variants.h"
+#include "kernels/cuda/open.h"
 #include "kernels/reference/variants.h"
 #include "tensor/dtype.h"
 
@@ -23,9 +24,16 @@ std::span<const Variant> all_variants() {
 
 std::vector<std::string> variant_names(Op op) {
   std::vector<std::string> names;
-  for (const Variant& variant : all_variants()) {
-    if (variant.op == op) names.emplace_back(variant.name);
-  }
+  const auto add = [&](std::span<const Variant> table) {
+    for (const Variant& variant : table) {
+      const bool known = std::find(names.begin(), names.end(), variant.name) != names.end();
+      if (variant.op == op && !known) names.emplace_back(variant.name);
+    }
+  };
+  add(all_variants());
+#if RECKON_CUDA
+  add(cuda::variants());
+#endif
   return names;
 }
 

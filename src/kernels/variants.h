@@ -44,8 +44,9 @@ struct Variant {
   int (*preference)(const OpCall& call) = nullptr;
 };
 
-// Every variant of this build, reference rows first, then by instruction set ascending.
+// Every variant for the CPU, reference rows first, then by instruction set ascending.
 [[nodiscard]] std::span<const Variant> all_variants();
+// The names that a switch may force, of every backend in this build.
 [[nodiscard]] std::vector<std::string> variant_names(Op op);
 
 [[nodiscard]] std::string_view op_name(Op op);  // "matmul"

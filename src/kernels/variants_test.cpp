@@ -30,6 +30,7 @@ TEST(Variants, RowsAreWellFormedAndInOrder) {
 
 TEST(Variants, EveryOpHasAReferenceThatRunsAnywhere) {
   for (int i = 0; i < kOpCount; ++i) {
+    if (is_composition(static_cast<Op>(i))) continue;  // its parts have
     bool found = false;
     for (const Variant& row : all_variants()) {
       found = found || (static_cast<int>(row.op) == i && row.isa == Isa::kScalar &&

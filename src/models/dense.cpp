@@ -80,10 +80,22 @@ struct Weights {
 
 // State: the KV cache of every layer, [layers, kv_heads, capacity, head_dim] each, position by
 // position within a head, so that attention streams one head's keys.
-enum State : size_t { kKeys, kValues, kStateCount };
+enum StateIndex : size_t { kKeys, kValues, kStateCount };
 
-// Activations of a pass, shared by all layers. `normed` also takes what a block adds to `hidden`.
-enum Buffer : size_t { kHidden, kNormed, kQ, kK, kV, kAttended, kGate, kUp, kLogits, kBufferCount };
+// Activations of a pass, shared by all layers. `delta` is what a block adds to `hidden`.
+enum Buffer : size_t {
+  kHidden,
+  kNormed,
+  kDelta,
+  kQ,
+  kK,
+  kV,
+  kAttended,
+  kGate,
+  kUp,
+  kLogits,
+  kBufferCount
+};
 
 class DenseModel final : public Model {
  public:
@@ -92,20 +104,22 @@ class DenseModel final : public Model {
 
   [[nodiscard]] const ModelInfo& info() const override { return info_; }
 
-  [[nodiscard]] std::vector<BufferSpec> state_specs(int64_t capacity) const override {
+  [[nodiscard]] std::vector<BufferSpec> state_specs(int64_t capacity,
+                                                    DType kv_type) const override {
     const int64_t width = config_.layers * kv_width();
-    return {{MemoryTag::kState, "keys", capacity, width},
-            {MemoryTag::kState, "values", capacity, width}};
+    return {{MemoryTag::kState, "keys", capacity, width, kv_type},
+            {MemoryTag::kState, "values", capacity, width, kv_type}};
   }
 
   [[nodiscard]] std::vector<BufferSpec> activation_specs(int64_t rows,
                                                          int64_t logit_rows) const override {
     const auto spec = [](const char* name, int64_t r, int64_t columns) {
-      return BufferSpec{MemoryTag::kActivations, name, r, columns};
+      return BufferSpec{MemoryTag::kActivations, name, r, columns, DType::kF32};
     };
     return {
         spec("hidden", rows, config_.hidden),
         spec("normed", rows, config_.hidden),
+        spec("delta", rows, config_.hidden),
         spec("q", rows, q_width()),
         spec("k", rows, kv_width()),
         spec("v", rows, kv_width()),
@@ -116,7 +130,7 @@ class DenseModel final : public Model {
     };
   }
 
-  [[nodiscard]] Status forward(kernels::Ops& ops, const Pass& pass, Buffers state,
+  [[nodiscard]] Status forward(kernels::Ops& ops, const Pass& pass, State state,
                                Buffers activations) const override {
     RECKON_CHECK(state.size() == kStateCount && activations.size() == kBufferCount);
     const auto rows = static_cast<int64_t>(pass.tokens.size());
@@ -124,68 +138,77 @@ class DenseModel final : public Model {
     for (size_t i = 0; i < kLogits; ++i) a[i] = a[i].row_range(0, rows);
 
     TRY(ops.embedding(weights_.embedding, pass.tokens, a[kHidden]));
+    if (pass.observe) pass.observe(0, a[kHidden]);
+    TRY(ops.rms_norm(a[kHidden], weights_.layers[0].attention_norm, config_.epsilon, a[kNormed]));
     for (int64_t l = 0; l < config_.layers; ++l) {
-      if (pass.observe) pass.observe(l, a[kHidden]);
       const Layer& layer = weights_.layers[static_cast<size_t>(l)];
       TRY(attend(ops, layer, layer_cache(state, l), pass.first_position, a));
       TRY(mlp(ops, layer, a));
+      if (l + 1 == config_.layers) break;
+      const Layer& next = weights_.layers[static_cast<size_t>(l + 1)];
+      TRY(add_and_norm(ops, next.attention_norm, a));
+      if (pass.observe) pass.observe(l + 1, a[kHidden]);
     }
 
-    const Activation wanted =
-        pass.logit_rows == LogitRows::kAll ? a[kHidden] : a[kHidden].row_range(rows - 1, 1);
-    const Activation normed = a[kNormed].row_range(0, wanted.rows);
-    TRY(ops.rms_norm(wanted, weights_.final_norm, config_.epsilon, normed));
+    const int64_t wanted = pass.logit_rows == LogitRows::kAll ? rows : 1;
+    const auto last = [&](Buffer buffer) { return a[buffer].row_range(rows - wanted, wanted); };
+    const Activation normed = a[kNormed].row_range(0, wanted);
+    TRY(ops.add_rms_norm(last(kDelta), last(kHidden), weights_.final_norm, config_.epsilon,
+                         normed));
     if (pass.observe) pass.observe(config_.layers, normed);
-    return ops.matmul(normed, weights_.head, a[kLogits].row_range(0, wanted.rows));
+    return ops.matmul(normed, weights_.head, a[kLogits].row_range(0, wanted));
   }
 
  private:
   [[nodiscard]] int64_t q_width() const { return config_.heads * config_.head_dim; }
   [[nodiscard]] int64_t kv_width() const { return config_.kv_heads * config_.head_dim; }
 
-  [[nodiscard]] kernels::KvCache layer_cache(Buffers state, int64_t layer) const {
+  [[nodiscard]] kernels::KvCache layer_cache(State state, int64_t layer) const {
     const int64_t capacity = state[kKeys].rows;
-    const int64_t offset = layer * capacity * kv_width();
-    const auto at = [&](const Activation& buffer) {
-      return buffer.data == nullptr ? nullptr : buffer.data + offset;
+    const int64_t offset = row_bytes(state[kKeys].type, layer * capacity * kv_width());
+    const auto at = [&](const StateBuffer& buffer) -> void* {
+      return buffer.data == nullptr ? nullptr : static_cast<char*>(buffer.data) + offset;
     };
-    return {at(state[kKeys]), at(state[kValues]), config_.kv_heads, capacity, config_.head_dim};
+    return {.keys = at(state[kKeys]),
+            .values = at(state[kValues]),
+            .type = state[kKeys].type,
+            .kv_heads = config_.kv_heads,
+            .capacity = capacity,
+            .head_dim = config_.head_dim};
   }
 
-  [[nodiscard]] kernels::Rope rope(int64_t heads) const {
-    return {.heads = heads,
+  [[nodiscard]] kernels::Rope rope() const {
+    return {.heads = config_.heads,
             .head_dim = config_.head_dim,
             .dims = config_.head_dim,
             .base = config_.rope_base,
             .pairing = config_.pairing};
   }
 
+  // hidden += delta, normed = norm(hidden)
+  [[nodiscard]] Status add_and_norm(kernels::Ops& ops, const Weight& norm,
+                                    const std::vector<Activation>& a) const {
+    return ops.add_rms_norm(a[kDelta], a[kHidden], norm, config_.epsilon, a[kNormed]);
+  }
+
   [[nodiscard]] Status attend(kernels::Ops& ops, const Layer& layer, const kernels::KvCache& cache,
                               int64_t first_position, const std::vector<Activation>& a) const {
-    TRY(ops.rms_norm(a[kHidden], layer.attention_norm, config_.epsilon, a[kNormed]));
-    TRY(ops.matmul(a[kNormed], layer.q, a[kQ]));
-    TRY(ops.matmul(a[kNormed], layer.k, a[kK]));
-    TRY(ops.matmul(a[kNormed], layer.v, a[kV]));
-    if (config_.qk_norm == QkNorm::kPerHead) {
-      TRY(ops.rms_norm(a[kQ], layer.q_norm, config_.epsilon, a[kQ]));
-      TRY(ops.rms_norm(a[kK], layer.k_norm, config_.epsilon, a[kK]));
-    }
-    TRY(ops.rope(a[kQ], rope(config_.heads), first_position));
-    TRY(ops.rope(a[kK], rope(config_.kv_heads), first_position));
+    const Weight projections[] = {layer.q, layer.k, layer.v};
+    const Activation outs[] = {a[kQ], a[kK], a[kV]};
+    TRY(ops.matmul_group(a[kNormed], projections, outs));
+    kernels::HeadNorms norms;
+    if (config_.qk_norm == QkNorm::kPerHead) norms = {&layer.q_norm, &layer.k_norm, config_.epsilon};
     const float scale = 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
-    TRY(ops.attention(a[kQ], a[kK], a[kV], cache, first_position, scale, a[kAttended]));
-    TRY(ops.matmul(a[kAttended], layer.attention_out, a[kNormed]));
-    return ops.add(a[kHidden], a[kNormed], a[kHidden]);
+    TRY(ops.rope_attention(a[kQ], a[kK], a[kV], norms, rope(), cache, first_position, scale,
+                           a[kAttended]));
+    TRY(ops.matmul(a[kAttended], layer.attention_out, a[kDelta]));
+    return add_and_norm(ops, layer.mlp_norm, a);
   }
 
   [[nodiscard]] Status mlp(kernels::Ops& ops, const Layer& layer,
                            const std::vector<Activation>& a) const {
-    TRY(ops.rms_norm(a[kHidden], layer.mlp_norm, config_.epsilon, a[kNormed]));
-    TRY(ops.matmul(a[kNormed], layer.gate, a[kGate]));
-    TRY(ops.matmul(a[kNormed], layer.up, a[kUp]));
-    TRY(ops.swiglu(a[kGate], a[kUp], a[kGate]));
-    TRY(ops.matmul(a[kGate], layer.down, a[kNormed]));
-    return ops.add(a[kHidden], a[kNormed], a[kHidden]);
+    TRY(ops.matmul_swiglu(a[kNormed], layer.gate, layer.up, a[kUp], a[kGate]));
+    return ops.matmul(a[kGate], layer.down, a[kDelta]);
   }
 
   DenseConfig config_;

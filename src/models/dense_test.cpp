@@ -139,17 +139,19 @@ struct DryRun {
 };
 
 DryRun dry_run(const Model& model, int64_t rows, LogitRows logit_rows) {
-  const auto buffers = [](const std::vector<BufferSpec>& specs) {
-    std::vector<Activation> result;
-    for (const BufferSpec& spec : specs) result.push_back({nullptr, spec.rows, spec.columns});
-    return result;
-  };
-  const auto state = buffers(model.state_specs(64));
-  const auto activations =
-      buffers(model.activation_specs(rows, logit_rows == LogitRows::kAll ? rows : 1));
+  std::vector<StateBuffer> state;
+  for (const BufferSpec& spec : model.state_specs(64, DType::kF32)) {
+    state.push_back({nullptr, spec.type, spec.rows, spec.columns});
+  }
+  std::vector<Activation> activations;
+  for (const BufferSpec& spec :
+       model.activation_specs(rows, logit_rows == LogitRows::kAll ? rows : 1)) {
+    activations.push_back({nullptr, spec.rows, spec.columns});
+  }
   const std::vector<int32_t> tokens(static_cast<size_t>(rows), 0);
   DryRun run;
-  kernels::Recorder recorder;
+  const kernels::Planner planner({}, kernels::detect_cpu(), kernels::all_variants());
+  kernels::Recorder recorder(planner);
   const Pass pass{.tokens = tokens,
                   .first_position = 0,
                   .logit_rows = logit_rows,

@@ -31,15 +31,25 @@ struct ModelInfo {
   std::vector<std::string> notes;  // what was skipped on purpose, one line each
 };
 
-// One float32 buffer that a model asks for: rows * columns values.
+// One buffer that a model asks for: rows * columns values. Activations are float32.
 struct BufferSpec {
   MemoryTag tag = MemoryTag::kActivations;  // or kState
   std::string name;                         // "kv cache", "mlp gate"
   int64_t rows = 0;
   int64_t columns = 0;
+  DType type = DType::kF32;
+};
+
+// One buffer of per-sequence state.
+struct StateBuffer {
+  void* data = nullptr;
+  DType type = DType::kF32;
+  int64_t rows = 0;
+  int64_t columns = 0;
 };
 
 // Buffers in the order of their specs; data may be null in a dry run.
+using State = std::span<const StateBuffer>;
 using Buffers = std::span<const Activation>;
 
 enum class LogitRows : uint8_t { kLast, kAll };
@@ -59,15 +69,16 @@ class Model {
   virtual ~Model() = default;
 
   [[nodiscard]] virtual const ModelInfo& info() const = 0;
-  // Per-sequence state for `capacity` positions.
-  [[nodiscard]] virtual std::vector<BufferSpec> state_specs(int64_t capacity) const = 0;
+  // Per-sequence state for `capacity` positions, its KV cache in elements of `kv_type`.
+  [[nodiscard]] virtual std::vector<BufferSpec> state_specs(int64_t capacity,
+                                                            DType kv_type) const = 0;
   // Activations for passes of up to `rows` tokens whose logits are wanted for `logit_rows` rows;
   // the last one is the logits, [logit_rows, vocabulary].
   [[nodiscard]] virtual std::vector<BufferSpec> activation_specs(int64_t rows,
                                                                  int64_t logit_rows) const = 0;
   // Runs the pass; logits land in the last activation buffer, one row for kLast, else one a token.
   // state and activations follow the specs (made for at least this pass's sizes).
-  [[nodiscard]] virtual Status forward(kernels::Ops& ops, const Pass& pass, Buffers state,
+  [[nodiscard]] virtual Status forward(kernels::Ops& ops, const Pass& pass, State state,
                                        Buffers activations) const = 0;
 };
 

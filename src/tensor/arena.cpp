@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -20,11 +21,34 @@ uint64_t physical_bytes() {
   return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
 }
 
-void* align_up(void* memory) {
-  const auto address = reinterpret_cast<uintptr_t>(memory);
-  return static_cast<char*>(memory) +
-         (kArenaAlignment - address % kArenaAlignment) % kArenaAlignment;
-}
+class HostMemory final : public MemorySource {
+ public:
+  Result<void*> allocate(uint64_t bytes) override {
+    // The allocator would take more than the machine has and fail only when it is touched.
+    const uint64_t machine = physical_bytes();
+    if (bytes > machine) {
+      return failed(fmt::format("{} wanted, but this machine has {}", format_bytes(bytes),
+                                format_bytes(machine)));
+    }
+    // calloc takes large buffers as untouched zero pages, which an aligned allocation plus a fill
+    // would not. The slack pays for the alignment; the pointer to release stands before the data.
+    void* memory = std::calloc(1, bytes + kArenaAlignment + sizeof(void*));
+    if (memory == nullptr) {
+      return failed(fmt::format("the system has no {} left", format_bytes(bytes)));
+    }
+    const auto first = reinterpret_cast<uintptr_t>(memory) + sizeof(void*);
+    const uintptr_t aligned = (first + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    auto* data = static_cast<char*>(memory) + (aligned - reinterpret_cast<uintptr_t>(memory));
+    std::memcpy(data - sizeof(void*), &memory, sizeof(void*));
+    return static_cast<void*>(data);
+  }
+
+  void release(void* data) override {
+    void* memory = nullptr;
+    std::memcpy(&memory, static_cast<char*>(data) - sizeof(void*), sizeof(void*));
+    std::free(memory);
+  }
+};
 
 }  // namespace
 
@@ -48,28 +72,26 @@ uint64_t arena_rounded(uint64_t bytes) {
   return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
 }
 
+MemorySource& host_memory() {
+  static HostMemory memory;
+  return memory;
+}
+
 ArenaSet::~ArenaSet() {
-  for (const Buffer& buffer : buffers_) std::free(buffer.memory);
+  for (const Buffer& buffer : buffers_) {
+    if (buffer.memory != nullptr) source_.release(buffer.memory);
+  }
 }
 
 Result<void*> ArenaSet::allocate(MemoryTag tag, std::string name, uint64_t bytes) {
-  // The allocator would take more than the machine has and fail only when it is touched.
-  const uint64_t machine = physical_bytes();
-  if (bytes > machine) {
-    return failed(fmt::format("cannot allocate '{}' ({}): {} wanted, but this machine has {}", name,
-                              memory_tag_name(tag), format_bytes(bytes), format_bytes(machine)));
-  }
-  const uint64_t rounded = arena_rounded(bytes);
-  // calloc takes large buffers as untouched zero pages, which an aligned allocation plus a fill
-  // would not; the slack pays for the alignment.
-  void* memory = std::calloc(1, rounded + kArenaAlignment);
-  if (memory == nullptr) {
-    return failed(fmt::format("cannot allocate '{}' ({}): the system has no {} left", name,
-                              memory_tag_name(tag), format_bytes(bytes)));
+  Result<void*> memory = source_.allocate(arena_rounded(bytes));
+  if (!memory.ok()) {
+    return failed(fmt::format("cannot allocate '{}' ({}): {}", name, memory_tag_name(tag),
+                              memory.error().message));
   }
   adopt(tag, std::move(name), bytes);
-  buffers_.back().memory = memory;
-  return align_up(memory);
+  buffers_.back().memory = *memory;
+  return memory;
 }
 
 void ArenaSet::adopt(MemoryTag tag, std::string name, uint64_t bytes) {
@@ -80,9 +102,9 @@ void ArenaSet::adopt(MemoryTag tag, std::string name, uint64_t bytes) {
 }
 
 void ArenaSet::release(MemoryTag tag) {
-  std::erase_if(buffers_, [tag](const Buffer& buffer) {
+  std::erase_if(buffers_, [&](const Buffer& buffer) {
     if (buffer.term.tag != tag) return false;
-    std::free(buffer.memory);
+    if (buffer.memory != nullptr) source_.release(buffer.memory);
     return true;
   });
   bytes_[static_cast<size_t>(tag)] = 0;

@@ -1,6 +1,8 @@
 // Tagged arenas: every buffer of a run is allocated (or, for mapped weights, registered) here, so
 // that the memory plan can be held against what was really taken.
 //
+// Where the memory comes from is a MemorySource's business: the system's, or a device's.
+//
 // An ArenaSet belongs to one session; it is not thread-safe (allocation happens outside kernels).
 // Bytes counted are the bytes asked for, rounded up to kArenaAlignment.
 #pragma once
@@ -33,9 +35,21 @@ struct MemoryTerm {
 // `bytes` rounded up to the arena's alignment; what a plan must count for one buffer.
 [[nodiscard]] uint64_t arena_rounded(uint64_t bytes);
 
+// Memory of one kind. Thread-safe. Outlives what was allocated from it.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  // Zeroed and kArenaAlignment-aligned; an error (one line, no subject) where there is none left.
+  [[nodiscard]] virtual Result<void*> allocate(uint64_t bytes) = 0;
+  virtual void release(void* memory) = 0;
+};
+
+// The system's own memory, taken as untouched zero pages where it can be. Lives for the process.
+[[nodiscard]] MemorySource& host_memory();
+
 class ArenaSet {
  public:
-  ArenaSet() = default;
+  explicit ArenaSet(MemorySource& source = host_memory()) : source_(source) {}
   ~ArenaSet();
   ArenaSet(const ArenaSet&) = delete;
   ArenaSet& operator=(const ArenaSet&) = delete;
@@ -56,8 +70,9 @@ class ArenaSet {
  private:
   struct Buffer {
     MemoryTerm term;
-    void* memory = nullptr;  // as allocated, before alignment; null where adopted
+    void* memory = nullptr;  // null where adopted
   };
+  MemorySource& source_;
   std::vector<Buffer> buffers_;
   std::array<uint64_t, kMemoryTagCount> bytes_{};
   uint64_t peak_ = 0;

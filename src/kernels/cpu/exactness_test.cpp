@@ -289,6 +289,7 @@ TEST(ExactAttention, BadRowsDoNotReachBack) {
                                values.data(),
                                cache_k.data(),
                                cache_v.data(),
+                               DType::kF32,
                                out.data(),
                                kRows,
                                1,

@@ -26,17 +26,16 @@ Pick highest_of(const float* logits, int64_t n) {
   return {static_cast<int32_t>(best), n == 1 ? 0 : highest - second};
 }
 
-int32_t draw(const SampleArgs& args, const float* logits, float highest) {
+int32_t draw(const float* logits, int64_t n, float highest, double temperature, double uniform) {
   const auto share = [&](float logit) {
-    return std::exp((static_cast<double>(logit) - static_cast<double>(highest)) /
-                    args.temperature);
+    return std::exp((static_cast<double>(logit) - static_cast<double>(highest)) / temperature);
   };
   double total = 0;
-  for (int64_t i = 0; i < args.n; ++i) total += share(logits[i]);
-  const double wanted = args.uniform * total;
+  for (int64_t i = 0; i < n; ++i) total += share(logits[i]);
+  const double wanted = uniform * total;
   double sum = 0;
   int64_t last_possible = 0;  // where rounding leaves `wanted` beyond the last sum
-  for (int64_t i = 0; i < args.n; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     const double weight = share(logits[i]);
     if (weight > 0) last_possible = i;
     sum += weight;
@@ -47,15 +46,18 @@ int32_t draw(const SampleArgs& args, const float* logits, float highest) {
 
 }  // namespace
 
+Pick sample_row(const float* logits, int64_t n, double temperature, double uniform) {
+  Pick pick = highest_of(logits, n);
+  if (temperature > 0 && pick.token >= 0) {
+    pick.token = draw(logits, n, logits[pick.token], temperature, uniform);
+  }
+  return pick;
+}
+
 void sample(const SampleArgs& args, KernelContext& context) {
   stamp(context, kName, kSourceHash, args);
   for (int64_t r = 0; r < args.rows; ++r) {
-    const float* logits = args.logits + r * args.n;
-    Pick pick = highest_of(logits, args.n);
-    if (args.temperature > 0 && pick.token >= 0) {
-      pick.token = draw(args, logits, logits[pick.token]);
-    }
-    args.picks[r] = pick;
+    args.picks[r] = sample_row(args.logits + r * args.n, args.n, args.temperature, args.uniform);
   }
 }
 

@@ -1,0 +1,87 @@
+// The CPU as a backend: host memory, a thread pool, and passes that run where they are called.
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "base/thread_pool.h"
+#include "kernels/backend.h"
+#include "kernels/dispatch.h"
+
+namespace reckon::kernels {
+namespace {
+
+class CpuExecutor final : public Executor {
+ public:
+  CpuExecutor(Planner& planner, Trace& trace, const ExecutorResources& resources)
+      : threads_(planner.threads()),
+        dispatcher_(planner, {.threads = &threads_,
+                              .trace = &trace,
+                              .scratch = resources.scratch,
+                              .scratch_bytes = resources.scratch_bytes,
+                              .queue = nullptr}) {}
+
+  Status run(const Step& step, const Work& work) override {
+    dispatcher_.set_phase(step.phase);
+    return work(dispatcher_);
+  }
+
+  Result<std::vector<Pick>> sample(Activation logits, const Sampling& sampling) override {
+    std::vector<Pick> picks(static_cast<size_t>(logits.rows));
+    dispatcher_.set_phase(Phase::kDecode);
+    TRY(dispatcher_.sample(logits, sampling, picks));
+    return picks;
+  }
+
+  Status wait() override { return {}; }
+
+  Result<Activation> host_view(Activation values) override { return values; }
+
+ private:
+  ThreadPool threads_;
+  Dispatcher dispatcher_;
+};
+
+// A line "Name:   123 kB" of /proc/meminfo, in bytes.
+Result<uint64_t> meminfo_bytes(const std::string& wanted) {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  uint64_t kibibytes = 0;
+  std::string unit;
+  while (file >> name >> kibibytes) {
+    std::getline(file, unit);
+    if (name == wanted + ":") return kibibytes * 1024;
+  }
+  return failed("/proc/meminfo: no line '" + wanted + "'");
+}
+
+class CpuBackend final : public Backend {
+ public:
+  const Device& device() const override { return device_; }
+  std::span<const Variant> variants() const override { return all_variants(); }
+  MemorySource& memory() override { return host_memory(); }
+
+  Result<Memory> memory_state() const override {
+    TRY_ASSIGN(const uint64_t available, meminfo_bytes("MemAvailable"));
+    TRY_ASSIGN(const uint64_t total, meminfo_bytes("MemTotal"));
+    return Memory{available, total, "available memory"};
+  }
+
+  uint64_t step_bytes(int64_t /*max_rows*/) const override { return 0; }
+  Result<std::unique_ptr<Executor>> make_executor(Planner& planner, Trace& trace,
+                                                  const ExecutorResources& resources) override {
+    return std::unique_ptr<Executor>(std::make_unique<CpuExecutor>(planner, trace, resources));
+  }
+
+ private:
+  Device device_ = detect_cpu();
+};
+
+}  // namespace
+
+Backend& cpu_backend() {
+  static CpuBackend backend;
+  return backend;
+}
+
+}  // namespace reckon::kernels

@@ -1,0 +1,17 @@
+// The door to the CUDA backend; plain, so that it can be included without CUDA.
+#pragma once
+
+#include <span>
+
+#include "base/result.h"
+#include "kernels/backend.h"
+#include "kernels/variants.h"
+
+namespace reckon::kernels::cuda {
+
+// Device 0, opened once. Fails where there is no driver or no GPU of compute capability 8.0 or
+// later, saying which.
+[[nodiscard]] Result<Backend*> open_backend();
+[[nodiscard]] std::span<const Variant> variants();
+
+}  // namespace reckon::kernels::cuda
