@@ -15,7 +15,8 @@ function(reckon_add_module name deps)
   if(sources)
     add_library(reckon_${name} STATIC ${sources})
     set(scope PUBLIC)
-    target_compile_options(reckon_${name} PRIVATE ${RECKON_COMPILE_FLAGS})
+    target_compile_options(reckon_${name} PRIVATE
+                           "$<$<COMPILE_LANGUAGE:CXX>:${RECKON_COMPILE_FLAGS}>")
     reckon_set_isa_flags("${sources}")
     reckon_hash_variant_sources(reckon_${name} "${sources}")
   else()
@@ -28,6 +29,20 @@ function(reckon_add_module name deps)
     target_link_libraries(reckon_${name} ${scope} reckon_${dep})
   endforeach()
   target_link_libraries(reckon_${name} ${scope} ${RECKON_LIBS_${name}})
+  if(RECKON_CUDA AND name STREQUAL "kernels")
+    reckon_use_cuda(reckon_${name})
+  endif()
+endfunction()
+
+# The CUDA runtime is linked statically and finds the driver when it is first called; cuBLASLt is
+# loaded at run time. So one binary runs with and without a GPU.
+function(reckon_use_cuda target)
+  target_link_libraries(${target} PUBLIC CUDA::cudart_static ${CMAKE_DL_LIBS})
+  target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  foreach(file backends variants)
+    set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/kernels/${file}.cpp
+                 APPEND PROPERTY COMPILE_DEFINITIONS RECKON_CUDA=1)
+  endforeach()
 endfunction()
 
 # x_avx2.cpp gets AVX2 + FMA + F16C and nothing else does; kernels are optimised in every preset.
@@ -45,14 +60,15 @@ endfunction()
 # A kernel variant's source hash (design: file, the project headers it includes, compiler, flags)
 # is computed at build time into generated/<path>.hash.h, which the file itself includes.
 function(reckon_hash_variant_sources target sources)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.h)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.h
+       ${PROJECT_SOURCE_DIR}/src/*.cuh ${PROJECT_SOURCE_DIR}/src/*.cu)
   foreach(source IN LISTS sources)
     file(STRINGS ${source} includes_hash REGEX "#include \".*\\.hash\\.h\"")
     if(NOT includes_hash)
       continue()
     endif()
     file(RELATIVE_PATH relative ${PROJECT_SOURCE_DIR}/src ${source})
-    string(REGEX REPLACE "\\.cpp$" ".hash.h" hash_header ${relative})
+    string(REGEX REPLACE "\\.(cpp|cu)$" ".hash.h" hash_header ${relative})
     set(output ${PROJECT_BINARY_DIR}/generated/${hash_header})
     get_property(flags SOURCE ${source} PROPERTY COMPILE_OPTIONS)
     get_property(directory_flags DIRECTORY PROPERTY COMPILE_OPTIONS)
@@ -60,11 +76,16 @@ function(reckon_hash_variant_sources target sources)
     set(build_flags ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}
                     -std=c++${CMAKE_CXX_STANDARD} ${directory_flags} ${RECKON_COMPILE_FLAGS}
                     ${flags})
+    set(compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+    if(source MATCHES "/kernels/cuda/")
+      set(compiler "nvcc ${CMAKE_CUDA_COMPILER_VERSION}")
+      set(build_flags ${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_${build_type}})
+    endif()
     add_custom_command(
       OUTPUT ${output}
       COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/cmake/source_hash.py
               --src ${PROJECT_SOURCE_DIR}/src --file ${relative} --output ${output}
-              "--compiler=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
+              "--compiler=${compiler}"
               "--flags=${build_flags}"
       DEPENDS ${source} ${headers} ${PROJECT_SOURCE_DIR}/cmake/source_hash.py
       COMMENT "Hashing ${relative}"

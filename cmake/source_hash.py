@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes a header with the source hash of one kernel variant file.
 
-The hash covers the file, every project header that it includes (transitively), the compiler and
-its flags. It is rewritten only when it changes, so that nothing is rebuilt in vain.
+The hash covers the file, every project header that it includes (transitively), the files that it
+says it is hashed with, the compiler and its flags. It is rewritten only when it changes, so that nothing is rebuilt in vain.
 """
 import argparse
 import hashlib
@@ -10,6 +10,8 @@ import pathlib
 import re
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+# A variant whose kernels are compiled in files of their own names them: // hashed with "a/b.cu"
+HASHED_WITH = re.compile(r'^// hashed with "([^"]+)"', re.MULTILINE)
 
 
 def reachable(src: pathlib.Path, relative: str) -> list[str]:
@@ -20,7 +22,12 @@ def reachable(src: pathlib.Path, relative: str) -> list[str]:
         if name in seen or name.endswith(".hash.h") or not (src / name).is_file():
             continue
         seen.add(name)
-        todo += INCLUDE.findall((src / name).read_text(encoding="utf-8"))
+        text = (src / name).read_text(encoding="utf-8")
+        named = HASHED_WITH.findall(text)
+        missing = [other for other in named if not (src / other).is_file()]
+        if missing:
+            raise SystemExit(f"{name}: hashed with {missing[0]}, which does not exist")
+        todo += INCLUDE.findall(text) + named
     return sorted(seen)
 
 

@@ -32,3 +32,22 @@ if(RECKON_SANITIZE)
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()
+
+option(RECKON_CUDA "Build the CUDA backend (needs nvcc)" OFF)
+if(RECKON_CUDA)
+  # Hopper's own instructions need the target with an a; everything else from 8.0 on runs the other
+  # kernels, compiled from PTX by the driver where it is newer.
+  set(CMAKE_CUDA_ARCHITECTURES OFF)
+  set(RECKON_CUDA_TARGETS "-gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_80,code=[sm_80,compute_80]"
+      CACHE STRING "nvcc's targets")
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+  if(CCACHE_PROGRAM)
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  endif()
+  enable_language(CUDA)
+  set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} ${RECKON_CUDA_TARGETS} --expt-relaxed-constexpr -Xcompiler=-ffp-contract=off")
+  set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
+  find_package(CUDAToolkit REQUIRED)
+endif()

@@ -38,8 +38,8 @@ struct Planned {
 Result<Planned> make_plan(const engine::LoadedModel& model, const kernels::SwitchSet& switches,
                           const PlanOptions& options) {
   Planned planned;
-  planned.planner =
-      std::make_unique<kernels::Planner>(switches, kernels::cpu_backend().device(), kernels::all_variants());
+  planned.planner = std::make_unique<kernels::Planner>(switches, kernels::cpu_backend().device(),
+                                                       kernels::all_variants());
   engine::SessionShape shape;
   shape.capacity = options.engine.context;
   if (shape.capacity == 0 && options.prompt > kDefaultContext) shape.capacity = options.prompt;

@@ -19,7 +19,6 @@ using models::LogitRows;
 
 constexpr int64_t kDefaultCapacity = 4096;
 
-
 // Runs passes of one shape on nothing but their sizes.
 class DryRun {
  public:
@@ -161,8 +160,8 @@ std::string largest_terms(const SessionPlan& plan) {
 class Alternatives {
  public:
   // `scratch` is scratch_by_chunk() of the plan's shape.
-  Alternatives(const models::Model& model, const kernels::Backend& backend,
-               const SessionPlan& plan, std::vector<uint64_t> scratch, uint64_t budget)
+  Alternatives(const models::Model& model, const kernels::Backend& backend, const SessionPlan& plan,
+               std::vector<uint64_t> scratch, uint64_t budget)
       : model_(model),
         backend_(backend),
         shape_(plan.shape),

@@ -67,10 +67,9 @@ struct SessionBuffers {
 // scratch is the most that any prefill of up to a chunk, a decode or a pick may need. Errors: see
 // resolve_shape(); what the planner reports for a call of the passes; refused where a size does
 // not fit in 63 bits.
-[[nodiscard]] Result<SessionPlan> plan_session(const models::Model& model,
-                                               kernels::Planner& planner, const SessionShape& shape,
-                                               const PassKinds& passes,
-                                               const kernels::Backend& backend = kernels::cpu_backend());
+[[nodiscard]] Result<SessionPlan> plan_session(
+    const models::Model& model, kernels::Planner& planner, const SessionShape& shape,
+    const PassKinds& passes, const kernels::Backend& backend = kernels::cpu_backend());
 
 struct Budget {
   uint64_t bytes = 0;

@@ -11,16 +11,15 @@ namespace reckon::engine {
 
 Result<kernels::Pick> checked(const kernels::Pick& pick) {
   if (pick.token >= 0) return pick;
-  return failed(fmt::format("the logit of token {} is not finite; the model or its weights are "
-                            "broken",
-                            -1 - pick.token));
+  return failed(
+      fmt::format("the logit of token {} is not finite; the model or its weights are "
+                  "broken",
+                  -1 - pick.token));
 }
 
-Result<kernels::Pick> pick_token(std::span<const float> logits,
-                                 const kernels::Sampling& sampling) {
+Result<kernels::Pick> pick_token(std::span<const float> logits, const kernels::Sampling& sampling) {
   RECKON_CHECK(!logits.empty());
-  return checked(kernels::reference::sample_row(logits.data(),
-                                                static_cast<int64_t>(logits.size()),
+  return checked(kernels::reference::sample_row(logits.data(), static_cast<int64_t>(logits.size()),
                                                 sampling.temperature, sampling.uniform));
 }
 

@@ -16,7 +16,8 @@
 
 namespace reckon::engine {
 
-// Of logits on the host. Fails where a logit is not finite, naming its index; `logits` is not empty.
+// Of logits on the host. Fails where a logit is not finite, naming its index; `logits` is not
+// empty.
 [[nodiscard]] Result<kernels::Pick> pick_token(std::span<const float> logits,
                                                const kernels::Sampling& sampling = {});
 // The pick as it is, or the error that its token stands for.

@@ -84,10 +84,8 @@ Status Session::allocate() {
 
 Status Session::run(Phase phase, std::span<const int32_t> tokens) {
   const LogitRows logit_rows = phase == Phase::kPrefill ? plan_.shape.logit_rows : LogitRows::kLast;
-  models::Pass pass{.tokens = tokens,
-                    .first_position = position_,
-                    .logit_rows = logit_rows,
-                    .observe = {}};
+  models::Pass pass{
+      .tokens = tokens, .first_position = position_, .logit_rows = logit_rows, .observe = {}};
   Status observed;
   if (observer_) {
     pass.observe = [&](int64_t layer, Activation hidden) {

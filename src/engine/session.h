@@ -2,7 +2,8 @@
 // switches and trace.
 //
 // Used from one thread at a time. Results of exact kernels do not depend on chunks or the thread
-// count. Passes may still be running on a device when a call returns; whatever reads a result waits.
+// count. Passes may still be running on a device when a call returns; whatever reads a result
+// waits.
 #pragma once
 
 #include <cstdint>

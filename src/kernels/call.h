@@ -27,8 +27,7 @@ namespace reckon::kernels {
 [[nodiscard]] SampleArgs sample_args(Activation logits, const Sampling& sampling,
                                      std::span<Pick> picks);
 [[nodiscard]] AddRmsNormArgs add_rms_norm_args(Activation x, Activation residual,
-                                               const Weight& weight, float epsilon,
-                                               Activation out);
+                                               const Weight& weight, float epsilon, Activation out);
 [[nodiscard]] MatmulGroupArgs matmul_group_args(Activation x, std::span<const Weight> weights,
                                                 std::span<const Activation> outs);
 [[nodiscard]] MatmulSwigluArgs matmul_swiglu_args(Activation x, const Weight& gate,

@@ -9,9 +9,9 @@
 namespace reckon::kernels {
 
 struct Device {
-  std::string name;     // "Intel(R) Xeon(R) Processor": shown, never matched on
-  std::string vendor;   // matched on: "GenuineIntel"
-  std::string backend;  // "cpu", "cuda"
+  std::string name;             // "Intel(R) Xeon(R) Processor": shown, never matched on
+  std::string vendor;           // matched on: "GenuineIntel"
+  std::string backend;          // "cpu", "cuda"
   Isa best_isa = Isa::kScalar;  // of a CPU
   std::string
       features;   // matched on: sorted instruction-set names, "avx2 avx512f avx512vnni f16c fma"

@@ -37,7 +37,8 @@ class TinyModel {
     TRY(ops.rms_norm(q, weight(DType::kF32, 1, kHead), 1e-5F, q));
     TRY(ops.rope(q, {kWidth / kHead, kHead, kHead, 10000.0, RopePairing::kHalf}, first_position));
     TRY(ops.rope(k, {kKv / kHead, kHead, kHead, 10000.0, RopePairing::kHalf}, first_position));
-    TRY(ops.attention(q, k, v, {keys_.data(), values_.data(), DType::kF32, kKv / kHead, kCapacity, kHead},
+    TRY(ops.attention(q, k, v,
+                      {keys_.data(), values_.data(), DType::kF32, kKv / kHead, kCapacity, kHead},
                       first_position, 0.125F, normed));
     TRY(ops.add(x, normed, x));
     TRY(ops.matmul(normed, weight(DType::kQ8_0, kInner, kWidth), gate));
@@ -235,9 +236,10 @@ TEST_F(DispatchDeathTest, ContradictoryShapesAndTokensAreBugs) {
   EXPECT_DEATH(drop(dispatcher_.matmul({data, 1, 7}, weight, {data, 1, 4})), "weight.k");
   EXPECT_DEATH(drop(dispatcher_.embedding(weight, {&token, 1}, {data, 1, 8})), "table.n");
   EXPECT_DEATH(drop(dispatcher_.add({data, 1, 8}, {data, 2, 4}, {data, 1, 8})), "same_shape");
-  EXPECT_DEATH(drop(dispatcher_.attention({data, 1, 8}, {data, 1, 4}, {data, 1, 4},
-                                          {data, data, DType::kF32, 1, 2, 4}, 2, 1.0F, {data, 1, 8})),
-               "capacity");
+  EXPECT_DEATH(
+      drop(dispatcher_.attention({data, 1, 8}, {data, 1, 4}, {data, 1, 4},
+                                 {data, data, DType::kF32, 1, 2, 4}, 2, 1.0F, {data, 1, 8})),
+      "capacity");
 }
 
 TEST_F(DispatchDeathTest, MoreThreadsThanThePlanKnowsIsABug) {

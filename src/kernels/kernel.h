@@ -81,11 +81,11 @@ struct RopeArgs {
 // first_position + r, then out[r, h, :] = softmax(scale * q[r, h] . keys) . values over positions
 // 0 ... first_position + r of KV head h / (heads / kv_heads).
 struct AttentionArgs {
-  const float* q = nullptr;  // [rows, heads, head_dim]
-  const float* k = nullptr;  // [rows, kv_heads, head_dim]
-  const float* v = nullptr;  // [rows, kv_heads, head_dim]
-  void* cache_k = nullptr;   // [kv_heads, capacity, head_dim] of kv_type
-  void* cache_v = nullptr;   // [kv_heads, capacity, head_dim] of kv_type
+  const float* q = nullptr;               // [rows, heads, head_dim]
+  const float* k = nullptr;               // [rows, kv_heads, head_dim]
+  const float* v = nullptr;               // [rows, kv_heads, head_dim]
+  void* cache_k = nullptr;                // [kv_heads, capacity, head_dim] of kv_type
+  void* cache_v = nullptr;                // [kv_heads, capacity, head_dim] of kv_type
   DType kv_type = static_cast<DType>(0);  // f32 or f16; rounded to nearest even when stored
   float* out = nullptr;                   // [rows, heads, head_dim]
   int64_t rows = 0, heads = 0, kv_heads = 0, head_dim = 0, capacity = 0;

@@ -11,7 +11,8 @@ enum class DType : uint8_t;
 
 namespace kernels {
 
-// The last four but kSample are compositions of others that a backend may run as one kernel (ops.h).
+// The last four but kSample are compositions of others that a backend may run as one kernel
+// (ops.h).
 enum class Op : uint8_t {
   kEmbedding,
   kRmsNorm,
@@ -41,7 +42,11 @@ enum class NumericsClass : uint8_t { kReference, kExact, kFast };
 enum class Isa : uint8_t { kScalar, kAvx2, kAvx512 };
 
 // How a variant expects its weights in memory. Further layouts come with repacking kernels.
-enum class WeightLayout : uint8_t { kNone, kRows };  // kRows: the file's own rows (tensor/dtype.h)
+enum class WeightLayout : uint8_t {
+  kNone,
+  kRows,   // the file's own rows (tensor/dtype.h)
+  kTiles,  // a GPU's tiles (cuda/weight_tiles.h)
+};
 
 // The order in which a matmul walks its tiles: all token tiles of one weight-row tile first, or
 // bands of 8 weight-row tiles across all token tiles.

@@ -79,8 +79,8 @@ class Ops {
   // rms_norm over each head of q and k, rope on both (rope.heads is not looked at), attention;
   // q and k are overwritten
   Status rope_attention(Activation q, Activation k, Activation v, const HeadNorms& norms,
-                        const Rope& rope, const KvCache& cache, int64_t first_position,
-                        float scale, Activation out);
+                        const Rope& rope, const KvCache& cache, int64_t first_position, float scale,
+                        Activation out);
 
  protected:
   // Of the calls that are being made.

@@ -39,8 +39,9 @@ SwitchInfo integer_switch(std::string key, int64_t minimum, int64_t maximum,
 
 std::vector<SwitchInfo> make_registry() {
   std::vector<SwitchInfo> switches;
-  switches.push_back(integer_switch("prefill.chunk", 1, 4096, "auto", {"auto"}, {Phase::kPrefill},
-                                    "tokens of one prefill pass; auto: 512 on a CPU, 2048 on a GPU"));
+  switches.push_back(
+      integer_switch("prefill.chunk", 1, 4096, "auto", {"auto"}, {Phase::kPrefill},
+                     "tokens of one prefill pass; auto: 512 on a CPU, 2048 on a GPU"));
   switches.push_back(choice("numerics", {"auto", "reference"}, {}, {},
                             "auto: each phase by its own switches; reference: simple float32 "
                             "loops for everything"));

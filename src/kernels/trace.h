@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -29,9 +30,22 @@ struct DispatchRow {
   friend auto operator<=>(const DispatchRow&, const DispatchRow&) = default;
 };
 
+// A kernel launch on a device, as it was made: "gemv_kernel grid 320x1x1 block 256x1x1 shared
+// 4096".
+struct Launch {
+  const void* kernel = nullptr;  // the handle that was launched
+  const char* name = "";         // as the runtime knows it; lives as long as the process
+  uint32_t grid[3] = {0, 0, 0};
+  uint32_t block[3] = {0, 0, 0};
+  uint32_t shared_bytes = 0;
+
+  friend bool operator==(const Launch&, const Launch&) = default;
+};
+
 struct TraceCount {
   DispatchRow row;
   uint64_t count = 0;
+  std::vector<std::string> launches;  // distinct ones, in the order of their first appearance
 };
 
 class Trace {
@@ -45,6 +59,16 @@ class Trace {
   // live as long as the process.
   void stamp(const char* variant, const char* source_hash, const OpCall& call,
              const KernelParams& params);
+
+  // A launch that the variant stamped last has made.
+  void note_launch(const Launch& launch);
+
+  // A captured graph carries the rows of its capture, and each replay adds them: what is stamped
+  // between begin_capture() and end_capture() is counted, and kept for add().
+  struct Captured;
+  void begin_capture();
+  [[nodiscard]] std::shared_ptr<const Captured> end_capture();
+  void add(const Captured& captured);
 
   [[nodiscard]] std::vector<TraceCount> rows() const;  // sorted by row
 
@@ -60,9 +84,21 @@ class Trace {
   struct KeyHash {
     size_t operator()(const Key& key) const;
   };
+  struct Entry {
+    uint64_t count = 0;
+    std::vector<Launch> launches;
+  };
+  using Entries = std::unordered_map<Key, Entry, KeyHash>;
+
   Phase phase_ = Phase::kPrefill;
   bool enabled_ = true;
-  std::unordered_map<Key, uint64_t, KeyHash> counts_;
+  Entries entries_;
+  Entry* last_ = nullptr;              // the entry stamped last
+  std::shared_ptr<Captured> capture_;  // while capturing
+};
+
+struct Trace::Captured {
+  Entries entries;
 };
 
 // The row that the plan predicts for a call.

@@ -109,6 +109,8 @@ std::string_view layout_name(WeightLayout layout) {
       return "none";
     case WeightLayout::kRows:
       return "rows";
+    case WeightLayout::kTiles:
+      return "tiles";
   }
   RECKON_CHECK(false);
 }

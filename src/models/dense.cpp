@@ -117,16 +117,11 @@ class DenseModel final : public Model {
       return BufferSpec{MemoryTag::kActivations, name, r, columns, DType::kF32};
     };
     return {
-        spec("hidden", rows, config_.hidden),
-        spec("normed", rows, config_.hidden),
-        spec("delta", rows, config_.hidden),
-        spec("q", rows, q_width()),
-        spec("k", rows, kv_width()),
-        spec("v", rows, kv_width()),
-        spec("attended", rows, q_width()),
-        spec("mlp gate", rows, config_.inner),
-        spec("mlp up", rows, config_.inner),
-        spec("logits", logit_rows, config_.vocabulary),
+        spec("hidden", rows, config_.hidden), spec("normed", rows, config_.hidden),
+        spec("delta", rows, config_.hidden),  spec("q", rows, q_width()),
+        spec("k", rows, kv_width()),          spec("v", rows, kv_width()),
+        spec("attended", rows, q_width()),    spec("mlp gate", rows, config_.inner),
+        spec("mlp up", rows, config_.inner),  spec("logits", logit_rows, config_.vocabulary),
     };
   }
 
@@ -197,7 +192,8 @@ class DenseModel final : public Model {
     const Activation outs[] = {a[kQ], a[kK], a[kV]};
     TRY(ops.matmul_group(a[kNormed], projections, outs));
     kernels::HeadNorms norms;
-    if (config_.qk_norm == QkNorm::kPerHead) norms = {&layer.q_norm, &layer.k_norm, config_.epsilon};
+    if (config_.qk_norm == QkNorm::kPerHead)
+      norms = {&layer.q_norm, &layer.k_norm, config_.epsilon};
     const float scale = 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
     TRY(ops.rope_attention(a[kQ], a[kK], a[kV], norms, rope(), cache, first_position, scale,
                            a[kAttended]));

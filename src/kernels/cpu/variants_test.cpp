@@ -341,9 +341,9 @@ TEST(EveryVariant, AttentionMatchesFloat64) {
     for_each_row(Op::kAttention, [&](const Variant& row) {
       std::vector<float> out(expected.size(), std::nanf(""));
       std::vector<float> got_k = past_k, got_v = past_v;
-      const AttentionArgs args{q.data(),     k.data(),     v.data(),   got_k.data(), got_v.data(),
-                               DType::kF32,  out.data(),   s.rows,     s.heads,      s.kv_heads,
-                               s.head_dim,   capacity,     s.first,    scale};
+      const AttentionArgs args{q.data(),    k.data(),   v.data(), got_k.data(), got_v.data(),
+                               DType::kF32, out.data(), s.rows,   s.heads,      s.kv_heads,
+                               s.head_dim,  capacity,   s.first,  scale};
       runner.run(row, args);
       expect_stamped(runner, row, call_of(args, Phase::kPrefill));
       EXPECT_EQ(got_k, cache_k) << row.name;

@@ -4,8 +4,8 @@
 //
 // A variant's entry point stamps, launches on queue.stream and reports what the runtime says by
 // check(). It never synchronises, never allocates, and reads tokens and positions from the device:
-// the host's `tokens` and `first_position` in its arguments are those of the captured step, good for
-// checks and for the size of a grid at most.
+// the host's `tokens` and `first_position` in its arguments are those of the captured step, good
+// for checks and for the size of a grid at most.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,12 +23,15 @@ struct StepInput {
   double uniform = 0;
 };
 
+struct GemvDevice;
+
 struct Queue {
   cudaStream_t stream = nullptr;
-  const StepInput* input = nullptr;   // on the device
-  const int32_t* tokens = nullptr;    // on the device, one a row of the pass
-  bool overlap = true;                // programmatic dependent launch between kernels of a pass
-  void* matmul_library = nullptr;     // the cuBLASLt handle, null where the library is missing
+  const StepInput* input = nullptr;  // on the device
+  const int32_t* tokens = nullptr;   // on the device, one a row of the pass
+  bool overlap = true;               // programmatic dependent launch between kernels of a pass
+  void* matmul_library = nullptr;    // a BlasLt (blaslt.h), null where the library is missing
+  const GemvDevice* gemv = nullptr;  // gemv.h
 };
 
 [[nodiscard]] inline Queue& queue(KernelContext& context) {
