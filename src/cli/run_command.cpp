@@ -117,7 +117,7 @@ std::vector<kernels::DispatchRow> dispatch_rows(const std::vector<kernels::Trace
 nlohmann::json trace_json(Session& session) {
   const std::vector<kernels::TraceCount> counted = session.trace().rows();
   nlohmann::json rows = nlohmann::json::array();
-  for (const auto& [row, count] : counted) {
+  for (const auto& [row, count, launches] : counted) {
     rows.push_back({{"phase", row.phase},
                     {"op", row.op},
                     {"shape", row.shape},
@@ -125,6 +125,7 @@ nlohmann::json trace_json(Session& session) {
                     {"params", row.params},
                     {"source_hash", row.source_hash},
                     {"calls", count}});
+    if (!launches.empty()) rows.back()["launches"] = launches;
   }
   return {{"fingerprint", kernels::fingerprint(dispatch_rows(counted))}, {"rows", rows}};
 }
