@@ -18,6 +18,7 @@
 #include "kernels/ops.h"
 #include "kernels/plan.h"
 #include "kernels/trace.h"
+#include "kernels/weight_loader.h"
 #include "tensor/arena.h"
 
 namespace reckon::kernels {
@@ -73,6 +74,9 @@ class Backend {
     std::string source;  // "available memory"
   };
   [[nodiscard]] virtual Result<Memory> memory_state() const = 0;
+
+  // How matrices are kept and sent; null where kernels read them as the host has them.
+  [[nodiscard]] virtual WeightLoader* weight_loader() { return nullptr; }
 
   // Bytes that an executor keeps for the inputs of a pass of up to `max_rows` tokens.
   [[nodiscard]] virtual uint64_t step_bytes(int64_t max_rows) const = 0;

@@ -10,6 +10,7 @@
 #include "kernels/cuda/gemv.h"
 #include "kernels/cuda/memory.h"
 #include "kernels/cuda/open.h"
+#include "kernels/cuda/weight_loader.h"
 
 namespace reckon::kernels::cuda {
 namespace {
@@ -43,6 +44,8 @@ class CudaBackend final : public Backend {
     return Memory{available, total, "the GPU's free memory"};
   }
 
+  WeightLoader* weight_loader() override { return &loader_; }
+
   uint64_t step_bytes(int64_t max_rows) const override {
     return CudaExecutor::step_bytes(max_rows);
   }
@@ -56,6 +59,7 @@ class CudaBackend final : public Backend {
   Device device_;
   GemvDevice gemv_;
   DeviceMemory memory_;
+  CudaWeightLoader loader_;
 };
 
 Result<std::unique_ptr<CudaBackend>> open_device() {
