@@ -114,7 +114,8 @@ Result<engine::Budget> arm_budget(const engine::LoadedModel& model, const Arm& a
 EngineRunner::EngineRunner(std::span<const kernels::Variant> variants) : variants_(variants) {}
 
 Result<const engine::LoadedModel*> EngineRunner::open(const Workload& workload) {
-  const std::string name = fmt::format("{} {} {}", workload.backend, workload.quant, workload.model);
+  const std::string name =
+      fmt::format("{} {} {}", workload.backend, workload.quant, workload.model);
   if (!open_model_ || open_name_ != name) {
     open_model_.reset();
     engine::ModelOptions options;
@@ -190,8 +191,8 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
   prediction.planned_bytes = plan.total_bytes;
   prediction.budget_bytes = budget.bytes;
   prediction.budget_source = budget.source;
-  const Status fits = engine::check_budget(bound.model->model(), planner, plan, budget,
-                                             bound.model->backend());
+  const Status fits =
+      engine::check_budget(bound.model->model(), planner, plan, budget, bound.model->backend());
   prediction.fits = fits.ok();
   if (!fits.ok()) prediction.refusal = fits.error().message;
   for (const MemoryTerm& term : plan.terms) {
@@ -199,7 +200,11 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
   }
   std::stable_sort(prediction.terms.begin(), prediction.terms.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-  prediction.weight_layout = std::string(kernels::layout_name(kernels::WeightLayout::kRows));
+  for (const engine::PlannedCall& planned : plan.calls) {
+    if (planned.choice->layout == kernels::WeightLayout::kNone) continue;
+    prediction.weight_layout = std::string(kernels::layout_name(planned.choice->layout));
+    break;
+  }
   return prediction;
 }
 

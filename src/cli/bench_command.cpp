@@ -169,7 +169,8 @@ Result<ExitCode> run_bench(const BenchOptions& options) {
   if (options.prompt == 0 && options.generate == 0) {
     return usage_error("-p 0 and -n 0 leave nothing to measure");
   }
-  TRY_ASSIGN(const auto model, open_model(options.engine.model, options.engine.quant));
+  TRY_ASSIGN(const auto model,
+             open_model(options.engine.model, options.engine.quant, options.engine.backend));
   const int64_t needed = std::max(options.prompt, options.generate + 1);
   if (options.engine.context != 0 && options.engine.context < needed) {
     return usage_error(fmt::format("--ctx {} cannot hold the {} of this benchmark",

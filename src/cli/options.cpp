@@ -55,6 +55,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->required()
       ->type_name("MODEL");
   add_quant_option(command, options.quant);
+  add_backend_option(command, options.backend);
   command.add_option("--set", options.sets, "set a switch (repeatable; see docs/switches.md)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
@@ -69,6 +70,13 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->type_name("SIZE");
 }
 
+void add_backend_option(CLI::App& command, std::string& backend) {
+  command
+      .add_option("--backend", backend,
+                  fmt::format("what runs it: {} (cpu)", join(kernels::backend_names(), " or ")))
+      ->type_name("NAME");
+}
+
 void add_quant_option(CLI::App& command, std::string& quant) {
   const std::vector<std::string> names = models::QuantScheme::names();
   command.add_option("--quant", quant, "pack the matrices at load: none, q4 or q8 (none)")
@@ -76,8 +84,10 @@ void add_quant_option(CLI::App& command, std::string& quant) {
 }
 
 Result<std::unique_ptr<engine::LoadedModel>> open_model(const std::string& model,
-                                                        const std::string& quant) {
+                                                        const std::string& quant,
+                                                        const std::string& backend) {
   engine::ModelOptions options;
+  TRY_ASSIGN(options.backend, kernels::open_backend(backend));
   TRY_ASSIGN(options.quant, models::QuantScheme::parse(quant));
   return engine::LoadedModel::open(model, options);
 }

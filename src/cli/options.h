@@ -17,6 +17,7 @@ namespace reckon::cli {
 struct EngineOptions {
   std::string model;
   std::string quant = "none";
+  std::string backend = "cpu";
   std::vector<std::string> sets;  // key=value, in order
   int64_t context = 0;            // 0: the command's own default
   int64_t chunk = 0;              // 0: the prefill.chunk switch
@@ -31,15 +32,17 @@ struct EngineOptions {
 // Tokens, positions and chunks: far above what any model takes, far below what overflows.
 inline constexpr int64_t kMostTokens = int64_t{1} << 30;
 
-// -m, --quant, --set, --ctx, --chunk, --memory-limit.
+// -m, --quant, --backend, --set, --ctx, --chunk, --memory-limit.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 
-// --quant alone, for commands that take a model otherwise.
+// --quant and --backend alone, for commands that take a model otherwise.
 void add_quant_option(CLI::App& command, std::string& quant);
+void add_backend_option(CLI::App& command, std::string& backend);
 
 // The model as typed, its weights planned but not loaded.
 [[nodiscard]] Result<std::unique_ptr<engine::LoadedModel>> open_model(const std::string& model,
-                                                                      const std::string& quant);
+                                                                      const std::string& quant,
+                                                                      const std::string& backend);
 
 // The switches as typed; --chunk is short for --set prefill.chunk.
 [[nodiscard]] Result<kernels::SwitchSet> parse_switches(const EngineOptions& options);

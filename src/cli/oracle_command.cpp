@@ -85,7 +85,7 @@ std::string last_line(const OracleReport& report) {
 Result<ExitCode> check(const OracleOptions& options) {
   engine::SessionOptions session;
   TRY_ASSIGN(session.switches, oracle_switches(options));
-  TRY_ASSIGN(const auto model, open_model(options.folder, options.quant));
+  TRY_ASSIGN(const auto model, open_model(options.folder, options.quant, options.backend));
   TRY_ASSIGN(const OracleReport report, engine::check_oracle(*model, session));
   if (options.json) {
     print_json(to_json(report, options));
@@ -108,7 +108,7 @@ void add_oracle_command(Cli& cli) {
                    "checkpoint folder with oracle.safetensors, or a GGUF file beside its results")
       ->required()
       ->type_name("DIR");
-  command->add_option("--backend", options->backend, "cpu")->check(one_of({"cpu"}));
+  add_backend_option(*command, options->backend);
   command->add_option("--numerics", options->numerics, "reference, exact or fast (reference)")
       ->check(one_of({"reference", "exact", "fast"}));
   add_quant_option(*command, options->quant);

@@ -38,8 +38,8 @@ struct Planned {
 Result<Planned> make_plan(const engine::LoadedModel& model, const kernels::SwitchSet& switches,
                           const PlanOptions& options) {
   Planned planned;
-  planned.planner = std::make_unique<kernels::Planner>(switches, kernels::cpu_backend().device(),
-                                                       kernels::all_variants());
+  planned.planner = std::make_unique<kernels::Planner>(switches, model.backend().device(),
+                                                       model.backend().variants());
   engine::SessionShape shape;
   shape.capacity = options.engine.context;
   if (shape.capacity == 0 && options.prompt > kDefaultContext) shape.capacity = options.prompt;
@@ -51,7 +51,8 @@ Result<Planned> make_plan(const engine::LoadedModel& model, const kernels::Switc
     }
     passes.prefill_rows = engine::chunk_rows(options.prompt, planned.planner->prefill_chunk());
   }
-  TRY_ASSIGN(planned.plan, engine::plan_session(model.model(), *planned.planner, shape, passes));
+  TRY_ASSIGN(planned.plan,
+             engine::plan_session(model.model(), *planned.planner, shape, passes, model.backend()));
   return planned;
 }
 
@@ -204,18 +205,21 @@ Result<ExitCode> show_difference(const engine::LoadedModel& model, const Planned
 
 Result<ExitCode> run_plan(const PlanOptions& options) {
   TRY_ASSIGN(const kernels::SwitchSet switches, parse_switches(options.engine));
-  TRY_ASSIGN(const auto model, open_model(options.engine.model, options.engine.quant));
+  TRY_ASSIGN(const auto model,
+             open_model(options.engine.model, options.engine.quant, options.engine.backend));
   std::optional<std::string> limit;
   if (!options.engine.memory_limit.empty()) limit = options.engine.memory_limit;
-  TRY_ASSIGN(const engine::Budget budget, engine::detect_budget(limit));
+  TRY_ASSIGN(const engine::Budget budget, engine::detect_budget(limit, 0, model->backend()));
   TRY_ASSIGN(const Planned planned, make_plan(*model, switches, options));
   if (!options.diff.empty()) return show_difference(*model, planned, switches, budget, options);
   if (options.json) {
-    print_json(to_json(planned.plan, budget));
+    print_json(to_json(planned.plan, budget, model->backend()));
   } else {
-    fmt::print("{}\n{}", memory_text(planned.plan, budget), kernels_text(planned.plan));
+    fmt::print("{}\n{}", memory_text(planned.plan, budget, model->backend()),
+               kernels_text(planned.plan));
   }
-  TRY(engine::check_budget(model->model(), *planned.planner, planned.plan, budget));
+  TRY(engine::check_budget(model->model(), *planned.planner, planned.plan, budget,
+                           model->backend()));
   return kExitDone;
 }
 

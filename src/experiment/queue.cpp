@@ -20,11 +20,11 @@ namespace {
 using Keys = std::vector<std::string>;
 
 const Keys kQueueKeys{"name", "defaults", "experiments"};
-const Keys kDefaultKeys{"rounds", "pairs",  "warmup_pairs", "timeout",
-                        "model",  "metric", "claim",        "memory_limit"};
-const Keys kExperimentKeys{"id",     "idea",   "kind",         "model",        "switch", "set",
-                           "reach",  "metric", "workload",     "memory_limit", "tokens", "claim",
-                           "rounds", "pairs",  "warmup_pairs", "timeout"};
+const Keys kDefaultKeys{"rounds", "pairs", "warmup_pairs", "timeout", "model",
+                        "metric", "claim", "memory_limit", "backend", "quant"};
+const Keys kExperimentKeys{"id",      "idea",  "kind",   "model",  "switch",       "set",
+                           "backend", "quant", "reach",  "metric", "workload",     "memory_limit",
+                           "tokens",  "claim", "rounds", "pairs",  "warmup_pairs", "timeout"};
 const Keys kSwitchKeys{"key", "base", "arm"};
 const Keys kReachKeys{"op", "phase"};
 const Keys kWorkloadKeys{"phase",    "prompt", "prompt_file", "prompt_tokens",
@@ -322,6 +322,13 @@ Result<Experiment> read_experiment(const std::string& path, const YamlNode& node
     return fields.key_error("id", "'idea' is missing: what is tried, in a sentence");
   }
   TRY_ASSIGN(experiment.workload.model, model_of(fields));
+  const auto word_or = [&](const char* key, std::string& value) -> Status {
+    TRY_ASSIGN(std::string given, fields.text(key));
+    if (!given.empty()) value = std::move(given);
+    return {};
+  };
+  TRY(word_or("backend", experiment.workload.backend));
+  TRY(word_or("quant", experiment.workload.quant));
   TRY_ASSIGN(experiment.workload.metric, fields.required("metric"));
   TRY(read_switch(fields, experiment));
   TRY(read_set(fields, experiment));

@@ -104,6 +104,8 @@ std::string standalone_queue(const Experiment& experiment) {
   text += fmt::format("    kind: {}\n", experiment.is_floor() ? "aa" : "ab");
   if (!experiment.idea.empty()) text += fmt::format("    idea: {}\n", quoted(experiment.idea));
   text += fmt::format("    model: {}\n", quoted(experiment.workload.model));
+  text += fmt::format("    backend: {}\n", quoted(experiment.workload.backend));
+  text += fmt::format("    quant: {}\n", quoted(experiment.workload.quant));
   if (!experiment.is_floor()) {
     const SwitchPair& pair = experiment.switch_pair;
     text += fmt::format("    switch:\n      key: {}\n", quoted(pair.key));

@@ -24,6 +24,8 @@ constexpr KindName kKinds[] = {
 
 json encode_workload(const Workload& workload) {
   return {{"model", workload.model},
+          {"backend", workload.backend},
+          {"quant", workload.quant},
           {"phase", workload.phase},
           {"prompt", workload.prompt},
           {"prompt_tokens", workload.prompt_tokens},
@@ -36,6 +38,8 @@ Result<Workload> decode_workload(const json& object) {
   Workload workload;
   JsonFields fields(object, kWhat);
   fields.read("model", workload.model);
+  fields.read("backend", workload.backend);
+  fields.read("quant", workload.quant);
   fields.read("phase", workload.phase);
   fields.read("prompt", workload.prompt);
   fields.read("prompt_tokens", workload.prompt_tokens);

@@ -29,11 +29,13 @@ class Sender {
     const uint64_t strip_bytes =
         matrix ? loader_.strip_bytes(weight.placed.type, weight.placed.k)
                : static_cast<uint64_t>(row_bytes(weight.placed.type, weight.placed.k));
-    const auto stage_strips = static_cast<int64_t>(std::max<uint64_t>(1, kStageBytes / strip_bytes));
+    const auto stage_strips =
+        static_cast<int64_t>(std::max<uint64_t>(1, kStageBytes / strip_bytes));
     for (int64_t row = 0; row < weight.stored.n; row += stage_strips * strip_rows) {
       const int64_t rows = std::min(stage_strips * strip_rows, weight.stored.n - row);
       TRY_ASSIGN(void* stage, upload_.stage());
-      const int64_t bad = fill(weight, row, rows, strip_rows, strip_bytes, static_cast<char*>(stage));
+      const int64_t bad =
+          fill(weight, row, rows, strip_rows, strip_bytes, static_cast<char*>(stage));
       if (bad >= 0) return bad;
       const uint64_t bytes =
           static_cast<uint64_t>((rows + strip_rows - 1) / strip_rows) * strip_bytes;
@@ -56,8 +58,7 @@ class Sender {
       const int64_t rows = std::min(task_rows, count - from);
       char* out = stage + static_cast<uint64_t>(from / strip_rows) * strip_bytes;
       std::vector<char> converted(static_cast<size_t>(rows * row_bytes(type, k)));
-      const int64_t bad =
-          convert_rows(weight.stored, type, first + from, rows, converted.data());
+      const int64_t bad = convert_rows(weight.stored, type, first + from, rows, converted.data());
       if (bad >= 0) {
         int64_t known = first_bad.load();
         while (bad < known && !first_bad.compare_exchange_weak(known, bad)) {
@@ -101,10 +102,9 @@ Status DevicePlacer::fill(std::deque<PlacedWeight>& weights, const LoadOptions& 
   for (const PlacedWeight& weight : weights) {
     own_bytes += weight.bytes;
     total += static_cast<uint64_t>(weight.stored.bytes());
-    const uint64_t one_strip =
-        weight.role == WeightRole::kVector
-            ? weight.bytes
-            : loader_.strip_bytes(weight.placed.type, weight.placed.k);
+    const uint64_t one_strip = weight.role == WeightRole::kVector
+                                   ? weight.bytes
+                                   : loader_.strip_bytes(weight.placed.type, weight.placed.k);
     stage_bytes = std::max(stage_bytes, one_strip);
   }
   if (own_bytes == 0) return {};
