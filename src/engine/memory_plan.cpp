@@ -39,6 +39,10 @@ class DryRun {
   [[nodiscard]] Status decode(kernels::Recorder& recorder) const {
     return pass(recorder, Phase::kDecode, 1, LogitRows::kLast);
   }
+  [[nodiscard]] Status verify(kernels::Recorder& recorder, int64_t rows) const {
+    return pass(recorder, Phase::kVerify, rows, LogitRows::kAll);
+  }
+  [[nodiscard]] int64_t verify_rows() const { return shape_.verify_rows; }
   // Picking the next token, after a prefill or a decode.
   [[nodiscard]] Status pick(kernels::Recorder& recorder) const {
     recorder.set_phase(Phase::kDecode);
@@ -77,6 +81,7 @@ Result<std::vector<PlannedCall>> plan_calls(const DryRun& dry_run, kernels::Plan
   }
   if (passes.decode) TRY(dry_run.decode(recorder));
   TRY(dry_run.pick(recorder));
+  for (int64_t rows = 1; rows <= shape.verify_rows; ++rows) TRY(dry_run.verify(recorder, rows));
   std::vector<PlannedCall> calls;
   for (const auto& [call, count] : recorder.calls()) {
     TRY_ASSIGN(const kernels::Choice* choice, planner.choose(call));
@@ -97,6 +102,7 @@ Result<std::vector<uint64_t>> scratch_by_chunk(const DryRun& dry_run,
     if (rows == 0) {
       TRY(dry_run.decode(recorder));
       TRY(dry_run.pick(recorder));
+      for (int64_t v = 1; v <= dry_run.verify_rows(); ++v) TRY(dry_run.verify(recorder, v));
     } else {
       TRY(dry_run.prefill(recorder, rows));
     }
@@ -247,12 +253,17 @@ Result<SessionShape> resolve_shape(const models::Model& model, const kernels::Pl
     return usage_error(fmt::format("a chunk of {} tokens; expected 1 or more", resolved.chunk));
   }
   resolved.chunk = std::min(resolved.chunk, resolved.capacity);
+  if (resolved.verify_rows < 0 || resolved.verify_rows > resolved.chunk) {
+    return usage_error(fmt::format("verifies of {} tokens in a session whose chunk is {}",
+                                   resolved.verify_rows, resolved.chunk));
+  }
   resolved.kv_type = planner.kv_type();
   return resolved;
 }
 
 SessionBuffers session_buffers(const models::Model& model, const SessionShape& shape) {
-  const int64_t logit_rows = shape.logit_rows == LogitRows::kAll ? shape.chunk : 1;
+  const int64_t of_prefill = shape.logit_rows == LogitRows::kAll ? shape.chunk : 1;
+  const int64_t logit_rows = std::max(of_prefill, shape.verify_rows);
   return {model.state_specs(shape.capacity, shape.kv_type),
           model.activation_specs(shape.chunk, logit_rows)};
 }

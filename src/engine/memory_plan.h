@@ -24,6 +24,7 @@ struct SessionShape {
   int64_t capacity = 0;  // positions of context; 0: 4096, or the model's limit where it is less
   int64_t chunk = 0;     // prefill chunk; 0: the prefill.chunk switch. Capped at the capacity.
   models::LogitRows logit_rows = models::LogitRows::kLast;
+  int64_t verify_rows = 0;      // the most tokens of a verify pass; 0: none are made
   DType kv_type = DType::kF32;  // resolved from the switches, whatever stands here
 };
 
@@ -51,7 +52,7 @@ struct PassKinds {
 [[nodiscard]] std::vector<int64_t> chunk_rows(int64_t tokens, int64_t chunk);
 
 // The shape with its defaults filled in. Usage errors: a context under 1 or beyond the model's
-// limit, a chunk under 1.
+// limit, a chunk under 1, more rows of a verify than a chunk has.
 [[nodiscard]] Result<SessionShape> resolve_shape(const models::Model& model,
                                                  const kernels::Planner& planner,
                                                  const SessionShape& shape);

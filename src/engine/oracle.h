@@ -5,11 +5,13 @@
 //  - numerics=reference: each logit within 2e-3, each hidden value within 2e-3 of max(1,
 //  |expected|);
 //  - otherwise each row by ||difference|| / ||expected||: 1e-4 for float weights (float32
-//    activations), 2e-2 for quantised ones. A model that was packed at load is held to the latter
-//    in every numerics: what packing costs is part of the difference.
+//    activations), 5e-3 for them on a GPU (half precision), 2e-2 for quantised ones. A model that
+//    was packed at load is held to the latter in every numerics: what packing costs is part of the
+//    difference.
 // Greedy tokens must all be equal where the recorded margins are wide enough for the tolerance
-// (over 1e-3, for quantised weights in other than reference numerics over 0.5); on a narrower path
-// another order of summation may pick another token, and the comparison ends at the first one.
+// (over 1e-3; in other than reference numerics over 0.05 on a GPU, over 0.5 for quantised weights);
+// on a narrower path another order of summation may pick another token, and the comparison ends at
+// the first one.
 #pragma once
 
 #include <cstdint>

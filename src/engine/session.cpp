@@ -83,7 +83,9 @@ Status Session::allocate() {
 }
 
 Status Session::run(Phase phase, std::span<const int32_t> tokens) {
-  const LogitRows logit_rows = phase == Phase::kPrefill ? plan_.shape.logit_rows : LogitRows::kLast;
+  const LogitRows logit_rows = phase == Phase::kPrefill  ? plan_.shape.logit_rows
+                               : phase == Phase::kVerify ? LogitRows::kAll
+                                                         : LogitRows::kLast;
   models::Pass pass{
       .tokens = tokens, .first_position = position_, .logit_rows = logit_rows, .observe = {}};
   Status observed;
@@ -164,6 +166,17 @@ Status Session::prefill_all(std::span<const int32_t> tokens, const ChunkLogits& 
 Result<std::span<const float>> Session::decode(int32_t token) {
   TRY(append(token));
   return last_logits();
+}
+
+Result<Activation> Session::verify(std::span<const int32_t> tokens) {
+  RECKON_CHECK(plan_.shape.verify_rows > 0);
+  if (static_cast<int64_t>(tokens.size()) > plan_.shape.verify_rows) {
+    return usage_error(fmt::format("a verify of {} tokens in a session made for {}", tokens.size(),
+                                   plan_.shape.verify_rows));
+  }
+  TRY(check_room(tokens));
+  TRY(run(Phase::kVerify, tokens));
+  return executor_->host_view(logits_);
 }
 
 Result<kernels::Pick> Session::pick(const kernels::Sampling& sampling) {

@@ -51,6 +51,11 @@ class Session {
   // One token; the logits after it [vocabulary]. Errors as for prefill().
   [[nodiscard]] Result<std::span<const float>> decode(int32_t token);
 
+  // Several tokens in one pass of a session made for verifies (else a CHECK); the logits after
+  // each, [tokens, vocabulary]. Errors as for prefill(), and more tokens than the shape's
+  // verify_rows.
+  [[nodiscard]] Result<Activation> verify(std::span<const int32_t> tokens);
+
   // The same without looking at the logits, for pick().
   [[nodiscard]] Status append(std::span<const int32_t> tokens);  // as prefill()
   [[nodiscard]] Status append(int32_t token);                    // as decode()

@@ -24,14 +24,14 @@ using SwitchValues = std::map<std::string, std::string>;
 // What is run: the same for both arms.
 struct Workload {
   std::string model;            // as `-m` takes it
-  std::string backend = "cpu";  // what runs it
-  std::string quant = "none";   // how its matrices are packed at load
   std::string phase;            // "prefill" or "decode": where the metric is read
   std::string prompt;           // text; repeated or cut to prompt_tokens where that is set
   int64_t prompt_tokens = 0;    // 0: as long as the text is
   int64_t generate_tokens = 0;  // greedy tokens after the prompt; compared between the arms
   int64_t context = 0;          // positions; 0: just enough for the workload
   std::string metric;  // "decode_tok_per_s", "prefill_tok_per_s", "ms_per_token", "peak_bytes"
+  std::string backend = "cpu";  // what runs it
+  std::string quant = "none";   // how its matrices are packed at load
 };
 
 // One arm: its switches on top of the experiment's common ones, and its memory limit in bytes.

@@ -1,0 +1,244 @@
+// The engine on a GPU: oracle cases, exactness across widths, chunks and graphs, packed weights
+// against the CPU's reference on the same weights, dispatch, memory. Skipped where the build has no
+// CUDA backend or the machine no GPU.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/oracle.h"
+#include "engine/sampler.h"
+#include "engine/test_sessions.h"
+
+namespace reckon::engine {
+namespace {
+
+using ::testing::HasSubstr;
+
+kernels::Backend* cuda_or_null(std::string& why) {
+  const auto backend = kernels::open_backend("cuda");
+  if (backend.ok()) return *backend;
+  why = backend.error().message;
+  return nullptr;
+}
+
+// Makes `backend` the GPU, or skips the test.
+#define RECKON_REQUIRE_CUDA(backend)                                 \
+  std::string backend##_missing;                                     \
+  kernels::Backend* const backend = cuda_or_null(backend##_missing); \
+  if (backend == nullptr) GTEST_SKIP() << backend##_missing
+
+ModelOptions on(kernels::Backend* backend, const std::string& quant = "none") {
+  ModelOptions options;
+  options.backend = backend;
+  options.quant = *models::QuantScheme::parse(quant);
+  return options;
+}
+
+// ||a - b|| / ||b|| of the worst row.
+double worst_row_ratio(const std::vector<float>& a, const std::vector<float>& b, int64_t columns) {
+  EXPECT_EQ(a.size(), b.size());
+  double worst = 0;
+  for (size_t row = 0; row + static_cast<size_t>(columns) <= b.size();
+       row += static_cast<size_t>(columns)) {
+    double difference = 0;
+    double norm = 0;
+    for (size_t i = row; i < row + static_cast<size_t>(columns); ++i) {
+      const double delta = static_cast<double>(a[i]) - static_cast<double>(b[i]);
+      difference += delta * delta;
+      norm += static_cast<double>(b[i]) * static_cast<double>(b[i]);
+    }
+    const double ratio = std::sqrt(difference / norm);
+    if (!(ratio <= worst)) worst = ratio;
+  }
+  return worst;
+}
+
+class Cuda : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Cuda, AgreesWithTheOracle) {
+  RECKON_REQUIRE_CUDA(gpu);
+  const auto model = open_model(golden_path(GetParam()), on(gpu));
+  ASSERT_NE(model, nullptr);
+  for (const Assignments& assignments :
+       {Assignments{"numerics=reference"}, Assignments{"prefill.numerics=exact"}, Assignments{},
+        Assignments{"decode.graph=off", "kernel.matmul=exact_simt", "prefill.numerics=exact"}}) {
+    SessionOptions options;
+    options.switches = switches_of(assignments);
+    const auto report = check_oracle(*model, options);
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_TRUE(report->passed) << fmt::format("{}", fmt::join(assignments, " ")) << ": "
+                                << (report->first_failure ? mismatch_text(*report->first_failure)
+                                                          : "");
+  }
+}
+
+TEST_P(Cuda, ExactBitsDependOnNothingElse) {
+  RECKON_REQUIRE_CUDA(gpu);
+  for (const char* quant : {"none", "q8", "q4"}) {
+    const auto model = open_model(golden_path(GetParam()), on(gpu, quant));
+    ASSERT_NE(model, nullptr);
+    const std::vector<int32_t> tokens = longest_prompt(*model);
+    const std::vector<float> expected = decode_rows(*model, {}, tokens);
+    ASSERT_FALSE(expected.empty());
+    EXPECT_TRUE(same_bits(decode_rows(*model, {}, tokens), expected)) << "twice, " << quant;
+    EXPECT_TRUE(same_bits(decode_rows(*model, {"decode.graph=off"}, tokens), expected)) << quant;
+    for (const int chunk : {1, 2, 3, 5, 8, 15, 16, 17, 33, 512}) {
+      const Assignments assignments{"prefill.numerics=exact",
+                                    fmt::format("prefill.chunk={}", chunk)};
+      EXPECT_TRUE(same_bits(prefill_rows(*model, assignments, tokens), expected))
+          << quant << ", chunk " << chunk;
+    }
+    const Assignments parts{"kernel.matmul_group=parts", "kernel.matmul_swiglu=parts",
+                            "kernel.rope_attention=parts", "kernel.add_rms_norm=parts"};
+    EXPECT_TRUE(same_bits(decode_rows(*model, parts, tokens), expected)) << "parts, " << quant;
+  }
+}
+
+TEST_P(Cuda, VerifyGivesTheBitsOfDecodeAtEveryWidth) {
+  RECKON_REQUIRE_CUDA(gpu);
+  const auto model = open_model(golden_path(GetParam()), on(gpu, "q4"));
+  ASSERT_NE(model, nullptr);
+  const std::vector<int32_t> tokens = longest_prompt(*model);
+  const std::vector<float> expected = decode_rows(*model, {}, tokens);
+  SessionShape shape{static_cast<int64_t>(tokens.size())};
+  shape.chunk = std::min<int64_t>(16, shape.capacity);
+  shape.verify_rows = shape.chunk;
+  for (int64_t width = 1; width <= shape.verify_rows; ++width) {
+    const auto session = make_session(*model, {}, shape);
+    ASSERT_NE(session, nullptr);
+    std::vector<float> rows;
+    for (size_t at = 0; at < tokens.size();) {
+      const size_t count = std::min(static_cast<size_t>(width), tokens.size() - at);
+      const auto logits = session->verify(std::span(tokens).subspan(at, count));
+      ASSERT_TRUE(logits.ok()) << logits.error().message;
+      rows.insert(rows.end(), logits->data, logits->data + logits->rows * logits->columns);
+      at += count;
+    }
+    EXPECT_TRUE(same_bits(rows, expected)) << "width " << width;
+  }
+}
+
+TEST_P(Cuda, PackedWeightsGiveWhatTheReferenceGives) {
+  RECKON_REQUIRE_CUDA(gpu);
+  for (const char* quant : {"q4", "q8"}) {
+    const auto here = open_model(golden_path(GetParam()), on(&kernels::cpu_backend(), quant));
+    const auto there = open_model(golden_path(GetParam()), on(gpu, quant));
+    ASSERT_TRUE(here != nullptr && there != nullptr);
+    const std::vector<int32_t> tokens = longest_prompt(*here);
+    const int64_t columns = here->model().info().vocabulary;
+    const std::vector<float> expected = prefill_rows(*here, {"numerics=reference"}, tokens);
+    const auto ratio = [&](const Assignments& assignments) {
+      return worst_row_ratio(prefill_rows(*there, assignments, tokens), expected, columns);
+    };
+    EXPECT_LE(ratio({"numerics=reference"}), 1e-4) << quant;
+    EXPECT_LE(ratio({"prefill.numerics=exact", "kernel.matmul=exact_simt", "kv.type=f32"}), 1e-4)
+        << quant;
+    EXPECT_LE(ratio({"prefill.numerics=exact"}), 5e-3) << quant;
+    EXPECT_LE(ratio({"prefill.numerics=fast"}), 5e-3) << quant;
+    EXPECT_LE(ratio({"kernel.matmul=fast_cublas", "kernel.matmul_group=fast_cublas",
+                     "kernel.matmul_swiglu=fast_cublas"}),
+              5e-3)
+        << quant;
+  }
+}
+
+std::vector<kernels::DispatchRow> observed_rows(Session& session) {
+  std::vector<kernels::DispatchRow> rows;
+  for (const kernels::TraceCount& counted : session.trace().rows()) {
+    rows.push_back(counted.row);
+    EXPECT_FALSE(counted.launches.empty()) << counted.row.op << " " << counted.row.variant;
+  }
+  return rows;
+}
+
+TEST_P(Cuda, DispatchIsWhatThePlanPredicts) {
+  RECKON_REQUIRE_CUDA(gpu);
+  const auto model = open_model(golden_path(GetParam()), on(gpu, "q4"));
+  ASSERT_NE(model, nullptr);
+  const std::vector<int32_t> tokens = longest_prompt(*model);
+  for (const Assignments& assignments :
+       {Assignments{"prefill.chunk=16"}, Assignments{"prefill.chunk=16", "prefill.numerics=exact"},
+        Assignments{"numerics=reference"}, Assignments{"decode.graph=off"}}) {
+    const auto session = make_session(*model, assignments, {});
+    ASSERT_NE(session, nullptr);
+    ASSERT_TRUE(session->prefill(tokens).ok());
+    for (const int32_t token : {1, 2, 3}) {
+      ASSERT_TRUE(session->decode(token).ok());
+      ASSERT_TRUE(session->pick({}).ok());
+    }
+    kernels::Planner planner(switches_of(assignments), gpu->device(), gpu->variants());
+    const PassKinds passes{
+        chunk_rows(static_cast<int64_t>(tokens.size()), session->plan().shape.chunk), true};
+    const auto plan = plan_session(model->model(), planner, {}, passes, *gpu);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    std::vector<kernels::DispatchRow> predicted;
+    for (const PlannedCall& call : plan->calls) {
+      predicted.push_back(kernels::predicted_row(call.call, *call.choice));
+    }
+    std::ranges::sort(predicted);
+    predicted.erase(std::unique(predicted.begin(), predicted.end()), predicted.end());
+    EXPECT_EQ(observed_rows(*session), predicted) << fmt::format("{}", fmt::join(assignments, " "));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, Cuda, ::testing::ValuesIn(oracle_models()), test_name);
+
+TEST(CudaMemory, IsThePlansAndStaysFlat) {
+  RECKON_REQUIRE_CUDA(gpu);
+  const auto model = open_model(golden_path("oracle/llama-s0"), on(gpu, "q4"));
+  ASSERT_NE(model, nullptr);
+  const auto session = make_session(*model, {}, {});
+  ASSERT_NE(session, nullptr);
+  EXPECT_EQ(session->arenas().peak_bytes(), session->plan().total_bytes);
+  EXPECT_EQ(model->allocated_bytes() > 0, true);
+  ASSERT_TRUE(session->append(5).ok());  // captures the graph
+  ASSERT_TRUE(session->pick({}).ok());
+  const uint64_t before = gpu->memory_state()->available_bytes;
+  for (int step = 0; step < 20000; ++step) {
+    if (session->position() == session->capacity()) ASSERT_TRUE(session->truncate(0).ok());
+    ASSERT_TRUE(session->append(step % 7).ok());
+    ASSERT_TRUE(session->pick({}).ok());
+  }
+  EXPECT_EQ(gpu->memory_state()->available_bytes, before);
+}
+
+TEST(CudaMemory, RefusesWhatDoesNotFit) {
+  RECKON_REQUIRE_CUDA(gpu);
+  const auto model = open_model(golden_path("oracle/llama-s0"), on(gpu));
+  ASSERT_NE(model, nullptr);
+  SessionOptions options;
+  options.memory_limit = "4096B";
+  const auto session = Session::create(*model, options);
+  ASSERT_FALSE(session.ok());
+  EXPECT_EQ(session.error().kind, ErrorKind::kRefused);
+  EXPECT_EQ(model->allocated_bytes(), 0U);
+  EXPECT_THAT(session.error().message, HasSubstr("memory limit"));
+}
+
+TEST(CudaSampling, FollowsTheRule) {
+  RECKON_REQUIRE_CUDA(gpu);
+  const auto model = open_model(golden_path("oracle/llama-s0"), on(gpu));
+  ASSERT_NE(model, nullptr);
+  const auto session = make_session(*model, {}, {});
+  ASSERT_NE(session, nullptr);
+  for (const int32_t token : {1, 2, 3, 4, 5}) {
+    const auto logits = session->decode(token);
+    ASSERT_TRUE(logits.ok());
+    const std::vector<float> copy(logits->begin(), logits->end());
+    for (const double temperature : {0.0, 0.7, 1.5}) {
+      for (const double uniform : {0.0, 0.25, 0.5, 0.999}) {
+        const auto expected = pick_token(copy, {temperature, uniform});
+        const auto got = session->pick({temperature, uniform});
+        ASSERT_TRUE(got.ok()) << got.error().message;
+        EXPECT_EQ(got->token, expected->token) << temperature << " " << uniform;
+        EXPECT_EQ(got->margin, expected->margin);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace reckon::engine
