@@ -192,8 +192,11 @@ class DenseModel final : public Model {
     const Activation outs[] = {a[kQ], a[kK], a[kV]};
     TRY(ops.matmul_group(a[kNormed], projections, outs));
     kernels::HeadNorms norms;
-    if (config_.qk_norm == QkNorm::kPerHead)
-      norms = {&layer.q_norm, &layer.k_norm, config_.epsilon};
+    if (config_.qk_norm == QkNorm::kPerHead) {
+      norms.q = &static_cast<const Weight&>(layer.q_norm);
+      norms.k = &static_cast<const Weight&>(layer.k_norm);
+      norms.epsilon = config_.epsilon;
+    }
     const float scale = 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
     TRY(ops.rope_attention(a[kQ], a[kK], a[kV], norms, rope(), cache, first_position, scale,
                            a[kAttended]));
