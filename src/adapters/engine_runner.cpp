@@ -179,6 +179,7 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
   engine::PassKinds passes;
   passes.prefill_rows = engine::chunk_rows(static_cast<int64_t>(bound.prompt.size()), chunk);
   passes.decode = workload.generate_tokens > 1;
+  passes.pick = workload.generate_tokens > 0;
   TRY_ASSIGN(const engine::SessionPlan plan,
              engine::plan_session(bound.model->model(), planner, bound.shape, passes,
                                   bound.model->backend()));

@@ -194,7 +194,7 @@ TEST(Command, AnswersBadUsageWithOneLineAndExitCode2) {
       {{"plan", "-m", model, "--prompt", "64", "--ctx", "32"}, "does not fit in --ctx 32"},
       {{"plan", "-m", model, "--diff", "prefill.tile_order=band9"}, "did you mean 'band8'?"},
       {{"check-oracle"}, "dir is required"},
-      {{"check-oracle", golden("oracle/llama-s0"), "--backend", "cuda"}, "expected cpu"},
+      {{"check-oracle", golden("oracle/llama-s0"), "--backend", "tpu"}, "no backend is called"},
       {{"check-oracle", golden("oracle/llama-s0"), "--numerics", "loose"}, "not 'loose'"},
       {{"queue", "run", "none.yaml"}, "none.yaml: no such file"},
       {{"queue", "check", "none.yaml"}, "none.yaml: no such file"},

@@ -213,10 +213,9 @@ Result<ExitCode> run_plan(const PlanOptions& options) {
   TRY_ASSIGN(const Planned planned, make_plan(*model, switches, options));
   if (!options.diff.empty()) return show_difference(*model, planned, switches, budget, options);
   if (options.json) {
-    print_json(to_json(planned.plan, budget, model->backend()));
+    print_json(to_json(planned.plan, budget));
   } else {
-    fmt::print("{}\n{}", memory_text(planned.plan, budget, model->backend()),
-               kernels_text(planned.plan));
+    fmt::print("{}\n{}", memory_text(planned.plan, budget), kernels_text(planned.plan));
   }
   TRY(engine::check_budget(model->model(), *planned.planner, planned.plan, budget,
                            model->backend()));

@@ -198,7 +198,9 @@ TEST(CudaMemory, IsThePlansAndStaysFlat) {
   ASSERT_TRUE(session->pick({}).ok());
   const uint64_t before = gpu->memory_state()->available_bytes;
   for (int step = 0; step < 20000; ++step) {
-    if (session->position() == session->capacity()) ASSERT_TRUE(session->truncate(0).ok());
+    if (session->position() == session->capacity()) {
+      ASSERT_TRUE(session->truncate(0).ok());
+    }
     ASSERT_TRUE(session->append(step % 7).ok());
     ASSERT_TRUE(session->pick({}).ok());
   }

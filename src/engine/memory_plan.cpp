@@ -80,7 +80,7 @@ Result<std::vector<PlannedCall>> plan_calls(const DryRun& dry_run, kernels::Plan
     TRY(dry_run.prefill(recorder, rows));
   }
   if (passes.decode) TRY(dry_run.decode(recorder));
-  TRY(dry_run.pick(recorder));
+  if (passes.pick) TRY(dry_run.pick(recorder));
   for (int64_t rows = 1; rows <= shape.verify_rows; ++rows) TRY(dry_run.verify(recorder, rows));
   std::vector<PlannedCall> calls;
   for (const auto& [call, count] : recorder.calls()) {

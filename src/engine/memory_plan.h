@@ -42,10 +42,11 @@ struct SessionPlan {
 };
 
 // The passes that a session of this shape may run: prefill chunks of the given row counts (empty:
-// the full chunk alone), and decode where `decode` is set.
+// the full chunk alone), decode where `decode` is set, and picking tokens where `pick` is.
 struct PassKinds {
   std::vector<int64_t> prefill_rows;
   bool decode = true;
+  bool pick = true;
 };
 
 // Which row counts a prefill of `tokens` in chunks of `chunk` has: {chunk, remainder}.
