@@ -93,7 +93,7 @@ std::string noise_note(const measure::Noise& stored, int by_then, double seconds
   if (by_then == stored.rounds) {
     return missing_noise_text(stored, seconds_a_round) + ": it must end INCONCLUSIVE";
   }
-  const std::string stage = fmt::format(
+  std::string stage = fmt::format(
       "{} of {} A/A rounds of this workload class are stored, and {} of them once this "
       "queue's own are measured",
       stored.rounds, needed, by_then);
