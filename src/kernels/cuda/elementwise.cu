@@ -1,0 +1,178 @@
+// Bound by memory when rows are many and by latency when they are few: 16-byte accesses, a grid
+// that covers the elements once.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "kernels/cuda/elementwise.h"
+#include "kernels/cuda/elementwise.hash.h"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/rope_table.h"
+#include "kernels/cuda/row_math.cuh"
+#include "kernels/cuda/silu.cuh"
+#include "tensor/blocks.h"
+
+namespace reckon::kernels::cuda {
+namespace {
+
+constexpr const char* kName = "exact_cuda";
+constexpr int kThreads = 256;
+
+struct Add {
+  static __device__ float apply(float x, float y) { return __fadd_rn(x, y); }
+};
+
+struct Swiglu {
+  static __device__ float apply(float gate, float up) { return swiglu_element(gate, up); }
+};
+
+// out[i] = F(a[i], b[i]); in place allowed.
+template <typename F>
+__global__ void __launch_bounds__(kThreads)
+    combine(const float* a, const float* b, float* out, int64_t count, bool vector) {
+  release_next();
+  wait_for_previous();
+  const int64_t i = 4 * (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x);
+  if (vector && i + 4 <= count) {
+    const float4 x = *reinterpret_cast<const float4*>(a + i);
+    const float4 y = *reinterpret_cast<const float4*>(b + i);
+    *reinterpret_cast<float4*>(out + i) = {F::apply(x.x, y.x), F::apply(x.y, y.y),
+                                           F::apply(x.z, y.z), F::apply(x.w, y.w)};
+    return;
+  }
+  for (int64_t j = i; j < i + 4 && j < count; ++j) out[j] = F::apply(a[j], b[j]);
+}
+
+bool aligned(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
+}
+
+uint32_t blocks_for(int64_t count, int64_t per_block) {
+  return static_cast<uint32_t>((count + per_block - 1) / per_block);
+}
+
+template <typename F>
+void run(KernelContext& context, const float* a, const float* b, float* out, int64_t count) {
+  if (count == 0) return;
+  launch(context, combine<F>, dim3(blocks_for(count, 4 * kThreads)), dim3(kThreads), 0, a, b, out,
+         count, aligned(a) && aligned(b) && aligned(out));
+}
+
+struct RopeCall {
+  float* x;  // [rows, heads, head_dim]
+  const StepInput* input;
+  int64_t rows;
+  int heads, head_dim, pairs;
+  bool half;
+};
+
+__global__ void __launch_bounds__(kThreads)
+    rotate_pairs(const RopeCall call, const __grid_constant__ RopeTable table) {
+  release_next();
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const int pair = static_cast<int>(i % call.pairs);
+  const int64_t vector = i / call.pairs;
+  const int64_t row = vector / call.heads;
+  if (row >= call.rows) return;
+  const float2 angle = rope_angle(call.input->first_position + row, table.turns[pair]);
+  float* head = call.x + vector * call.head_dim;
+  float* first = head + (call.half ? pair : 2 * pair);
+  float* second = call.half ? first + call.pairs : first + 1;
+  wait_for_previous();
+  const float2 rotated = rotate(*first, *second, angle);
+  *first = rotated.x;
+  *second = rotated.y;
+}
+
+__device__ __forceinline__ float to_float(float x) {
+  return x;
+}
+__device__ __forceinline__ float to_float(__half x) {
+  return __half2float(x);
+}
+__device__ __forceinline__ float to_float(__nv_bfloat16 x) {
+  return __bfloat162float(x);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    look_up(const T* table, const int32_t* tokens, float* out, int64_t k) {
+  release_next();
+  const int64_t row = blockIdx.y;
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  wait_for_previous();
+  if (i < k) out[row * k + i] = to_float(table[tokens[row] * k + i]);
+}
+
+// Rows go to the grid's y, which ends at 65535.
+template <typename T>
+void look_up_rows(const EmbeddingArgs& args, KernelContext& context) {
+  constexpr int64_t kMost = 65535;
+  const int32_t* tokens = queue(context).tokens;
+  for (int64_t first = 0; first < args.rows; first += kMost) {
+    const int64_t rows = args.rows - first < kMost ? args.rows - first : kMost;
+    launch(context, look_up<T>, dim3(blocks_for(args.k, kThreads), static_cast<uint32_t>(rows)),
+           dim3(kThreads), 0, static_cast<const T*>(args.table), tokens + first,
+           args.out + first * args.k, args.k);
+  }
+}
+
+}  // namespace
+
+void add_exact(const AddArgs& args, KernelContext& context) {
+  stamp(context, kName, kSourceHash, args);
+  run<Add>(context, args.x, args.y, args.out, args.rows * args.k);
+}
+
+void swiglu_exact(const SwigluArgs& args, KernelContext& context) {
+  stamp(context, kName, kSourceHash, args);
+  run<Swiglu>(context, args.gate, args.up, args.out, args.rows * args.k);
+}
+
+void rope_exact(const RopeArgs& args, KernelContext& context) {
+  stamp(context, kName, kSourceHash, args);
+  const int64_t pairs = args.dims / 2;
+  if (pairs > kMaxRopePairs) return fail(context, "more than 256 rotated dimensions");
+  const int64_t count = args.rows * args.heads * pairs;
+  if (count == 0) return;
+  const RopeCall call{args.x,
+                      queue(context).input,
+                      args.rows,
+                      static_cast<int>(args.heads),
+                      static_cast<int>(args.head_dim),
+                      static_cast<int>(pairs),
+                      args.pairing == RopePairing::kHalf};
+  launch(context, rotate_pairs, dim3(blocks_for(count, kThreads)), dim3(kThreads), 0, call,
+         rope_table(args.dims, args.base));
+}
+
+void embedding_exact(const EmbeddingArgs& args, KernelContext& context) {
+  stamp(context, kName, kSourceHash, args);
+  switch (args.weight_type) {
+    case DType::kF32:
+      return look_up_rows<float>(args, context);
+    case DType::kF16:
+      return look_up_rows<__half>(args, context);
+    case DType::kBF16:
+      return look_up_rows<__nv_bfloat16>(args, context);
+    default:
+      return fail(context, "a table of this type");
+  }
+}
+
+const char* add_exact_hash() {
+  return kSourceHash;
+}
+
+const char* swiglu_exact_hash() {
+  return kSourceHash;
+}
+
+const char* rope_exact_hash() {
+  return kSourceHash;
+}
+
+const char* embedding_exact_hash() {
+  return kSourceHash;
+}
+
+}  // namespace reckon::kernels::cuda

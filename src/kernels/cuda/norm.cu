@@ -1,0 +1,180 @@
+// One block a row (one warp a row for heads), the row kept in registers between the sum and the
+// scaling. A decode step has one row: its time is latency, so a block is 512 threads with one or
+// two 16-byte loads each, and the weight is fetched before the kernel waits for the one before it.
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/norm.h"
+#include "kernels/cuda/norm.hash.h"
+#include "kernels/cuda/row_math.cuh"
+
+namespace reckon::kernels::cuda {
+namespace {
+
+constexpr const char* kName = "exact_cuda";
+constexpr int kWarps = kRowWorkers / 32;
+constexpr int kKept = 4;  // chunks a thread keeps in registers; the rest of a longer row is re-read
+
+struct Norm {
+  const float* x;       // [rows, k]
+  const float* addend;  // [rows, k] or null: the row is addend + x and stored to `sum`
+  float* sum;           // [rows, k]
+  const float* weight;  // [k]
+  float* out;           // [rows, k]
+  int64_t rows, k;
+  float epsilon;
+};
+
+// Chunk c of a row: elements 4c ... 4c + 3, zeros beyond k.
+template <bool kVector>
+__device__ __forceinline__ float4 load_chunk(const float* row, int64_t chunk, int64_t k) {
+  if constexpr (kVector) return *reinterpret_cast<const float4*>(row + 4 * chunk);
+  float4 v = {0, 0, 0, 0};
+  const int64_t i = 4 * chunk;
+  v.x = row[i];
+  if (i + 1 < k) v.y = row[i + 1];
+  if (i + 2 < k) v.z = row[i + 2];
+  if (i + 3 < k) v.w = row[i + 3];
+  return v;
+}
+
+template <bool kVector>
+__device__ __forceinline__ void store_chunk(float* row, int64_t chunk, int64_t k, float4 v) {
+  if constexpr (kVector) {
+    *reinterpret_cast<float4*>(row + 4 * chunk) = v;
+    return;
+  }
+  const int64_t i = 4 * chunk;
+  row[i] = v.x;
+  if (i + 1 < k) row[i + 1] = v.y;
+  if (i + 2 < k) row[i + 2] = v.z;
+  if (i + 3 < k) row[i + 3] = v.w;
+}
+
+__device__ __forceinline__ float4 add4(float4 a, float4 b) {
+  return {__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w)};
+}
+
+__device__ __forceinline__ float4 scale4(float4 x, float scale, float4 w) {
+  return {rms_element(x.x, scale, w.x), rms_element(x.y, scale, w.y), rms_element(x.z, scale, w.z),
+          rms_element(x.w, scale, w.w)};
+}
+
+// The sum of all workers' sums. kWorkers is 32 (a warp) or kRowWorkers (the block).
+template <int kWorkers>
+__device__ __forceinline__ float all_workers(float sum) {
+  sum = warp_sum(sum);
+  if constexpr (kWorkers == 32) return sum;
+  __shared__ float warps[kWarps];
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
+  __syncthreads();
+  float total = warps[0];
+  for (int w = 1; w < kWarps; ++w) total = __fadd_rn(total, warps[w]);
+  return total;
+}
+
+template <int kWorkers, bool kVector>
+__global__ void __launch_bounds__(kRowWorkers) normalise(Norm norm) {
+  release_next();
+  const int64_t row = kWorkers == 32 ? static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32
+                                     : static_cast<int64_t>(blockIdx.x);
+  if (row >= norm.rows) return;  // whole warps of a block of rows: no barrier follows for them
+  const int worker = threadIdx.x % kWorkers;
+  const int64_t k = norm.k;
+  const int64_t chunks = (k + 3) / 4;
+  const float* x = norm.x + row * k;
+  float4 weights[kKept];
+#pragma unroll
+  for (int j = 0; j < kKept; ++j) {
+    const int64_t chunk = worker + static_cast<int64_t>(j) * kWorkers;
+    if (chunk < chunks) weights[j] = load_chunk<kVector>(norm.weight, chunk, k);
+  }
+  wait_for_previous();
+  float4 kept[kKept];
+#pragma unroll
+  for (int j = 0; j < kKept; ++j) {
+    const int64_t chunk = worker + static_cast<int64_t>(j) * kWorkers;
+    if (chunk < chunks) kept[j] = load_chunk<kVector>(x, chunk, k);
+  }
+  const float* addend = norm.addend == nullptr ? nullptr : norm.addend + row * k;
+  float* sum_row = norm.sum + row * k;
+  if (addend != nullptr) {
+#pragma unroll
+    for (int j = 0; j < kKept; ++j) {
+      const int64_t chunk = worker + static_cast<int64_t>(j) * kWorkers;
+      if (chunk >= chunks) continue;
+      kept[j] = add4(load_chunk<kVector>(addend, chunk, k), kept[j]);
+      store_chunk<kVector>(sum_row, chunk, k, kept[j]);
+    }
+  }
+  float sum = 0;
+#pragma unroll
+  for (int j = 0; j < kKept; ++j) {
+    if (worker + static_cast<int64_t>(j) * kWorkers < chunks) sum = add_squares(sum, kept[j]);
+  }
+  for (int64_t chunk = worker + static_cast<int64_t>(kKept) * kWorkers; chunk < chunks;
+       chunk += kWorkers) {
+    float4 v = load_chunk<kVector>(x, chunk, k);
+    if (addend != nullptr) {
+      v = add4(load_chunk<kVector>(addend, chunk, k), v);
+      store_chunk<kVector>(sum_row, chunk, k, v);
+    }
+    sum = add_squares(sum, v);
+  }
+  const float scale = rms_scale(all_workers<kWorkers>(sum), k, norm.epsilon);
+  float* out = norm.out + row * k;
+#pragma unroll
+  for (int j = 0; j < kKept; ++j) {
+    const int64_t chunk = worker + static_cast<int64_t>(j) * kWorkers;
+    if (chunk < chunks) store_chunk<kVector>(out, chunk, k, scale4(kept[j], scale, weights[j]));
+  }
+  const float* again = addend == nullptr ? x : sum_row;
+  for (int64_t chunk = worker + static_cast<int64_t>(kKept) * kWorkers; chunk < chunks;
+       chunk += kWorkers) {
+    const float4 w = load_chunk<kVector>(norm.weight, chunk, k);
+    store_chunk<kVector>(out, chunk, k, scale4(load_chunk<kVector>(again, chunk, k), scale, w));
+  }
+}
+
+bool aligned(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
+}
+
+void run(const Norm& norm, KernelContext& context) {
+  if (norm.rows == 0) return;
+  const bool vector = norm.k % 4 == 0 && aligned(norm.x) && aligned(norm.addend) &&
+                      aligned(norm.sum) && aligned(norm.weight) && aligned(norm.out);
+  const bool warp_rows = norm.k <= kWarpRow;
+  const auto rows = static_cast<uint32_t>(norm.rows);
+  const dim3 grid(warp_rows ? (rows + kWarps - 1) / kWarps : rows);
+  // A few heads need no whole block.
+  const dim3 block(warp_rows && rows < kWarps ? rows * 32 : kRowWorkers);
+  if (warp_rows) {
+    launch(context, vector ? normalise<32, true> : normalise<32, false>, grid, block, 0, norm);
+  } else {
+    launch(context, vector ? normalise<kRowWorkers, true> : normalise<kRowWorkers, false>, grid,
+           block, 0, norm);
+  }
+}
+
+}  // namespace
+
+void rms_norm_exact(const RmsNormArgs& args, KernelContext& context) {
+  stamp(context, kName, kSourceHash, args);
+  run({args.x, nullptr, nullptr, args.weight, args.out, args.rows, args.k, args.epsilon}, context);
+}
+
+void add_rms_norm_exact(const AddRmsNormArgs& args, KernelContext& context) {
+  stamp(context, kName, kSourceHash, args);
+  run({args.x, args.residual, args.residual, args.weight, args.out, args.rows, args.k,
+       args.epsilon},
+      context);
+}
+
+const char* rms_norm_exact_hash() {
+  return kSourceHash;
+}
+
+const char* add_rms_norm_exact_hash() {
+  return kSourceHash;
+}
+
+}  // namespace reckon::kernels::cuda
