@@ -30,7 +30,7 @@ std::string attention_exact_simt_supports(const OpCall& call) {
   return supports(call, DType::kF32);
 }
 
-std::string attention_fast_mma_supports(const OpCall& call) {
+std::string attention_fast_supports(const OpCall& call) {
   if (call.k != 64 && call.k != 128) {
     return "heads of " + std::to_string(call.k) + "; it takes 64 and 128";
   }

@@ -1,11 +1,12 @@
 // Exact attention over a cache of f16. The order of operations is in attention.h.
 //
-// A block of 4 warps takes up to 64 queries of one KV head (the heads of its group times the rows),
-// so that the cache is read once for them. For each tile of 64 positions a warp computes the scores
-// of its 16 positions, the warps exchange maxima and weights through shared memory, and then a warp
-// adds up its quarter of the columns: no result is ever split between warps, so nothing has to be
-// folded, and an element's order does not depend on how many queries come along. The usual
-// alternative for decode, a warp a part of the positions, would need another order in prefill.
+// A block of 4 warps takes up to 32 queries of one KV head, 64 in prefill (the
+// heads of its group times the rows), so that the cache is read once for them. For each tile of 64
+// positions a warp computes the scores of its 16 positions, the warps exchange maxima and weights
+// through shared memory, and then a warp adds up its quarter of the columns: no result is ever
+// split between warps, so nothing has to be folded, and an element's order does not depend on how
+// many queries come along. The usual alternative for decode, a warp a part of the positions, would
+// need another order in prefill.
 //
 // Keys and values have one buffer each: the next keys come while weights and values are worked on,
 // the next values while scores are. 48 KB a block at head_dim 128 and one row leave room for 4
@@ -30,17 +31,23 @@ constexpr int kWeightStride = kTile + 8;  // halves; 16 bytes of padding keep ld
 constexpr float kLog2E = 1.44269504F;
 
 struct Attend {
-  const float* q;        // [rows, heads, head_dim]
-  const __half* keys;    // [kv_heads, capacity, head_dim]
-  const __half* values;  // [kv_heads, capacity, head_dim]
-  float* out;            // [rows, heads, head_dim]
+  const float* q;  // [rows, heads, head_dim]
+  const float* k;  // [rows, kv_heads, head_dim]; k to k_norm for few rows only
+  const float* v;
+  const float* q_norm;  // [head_dim] or null
+  const float* k_norm;
+  __half* keys;    // [kv_heads, capacity, head_dim]
+  __half* values;  // [kv_heads, capacity, head_dim]
+  float* out;      // [rows, heads, head_dim]
   const StepInput* input;
   float* partial_out;     // [rows, heads, segments, head_dim]
   float2* partial_state;  // [rows, heads, segments] maximum and sum
   int64_t capacity;
   int rows, heads, kv_heads, head_dim;
   int segments;  // of the capacity
-  float scale;
+  int pairs;     // rotated; 0: none
+  bool half;     // pairing
+  float scale, epsilon;
 };
 
 // M, S of a combination step and the factors of both sides.
@@ -99,73 +106,162 @@ struct Shared {
   __half keys[kTile][kStride], values[kTile][kStride];
   __half w_high[kQueries][kWeightStride], w_low[kQueries][kWeightStride];
   float maxima[kWarps][kQueries], sums[kWarps][kQueries];
-  float factors[kQueries];  // from the product of scaled queries to the exponent of 2
+  float factors[kQueries];           // from the product of scaled queries to the exponent of 2
+  float4 vectors[kWarps][kDim / 4];  // for rotations; angles [rows, pairs] follow the struct
 };
 
-// Starts copying a tile of keys or values; zeros from position `visible` on: the cache beyond may
-// hold anything, and 0 * NaN is NaN.
+// Starts copying a tile of keys or values. Positions from `cached` to `visible` are the pass's own
+// and left alone; from there on the tile gets zeros: the cache may hold anything, and 0 * NaN is
+// NaN.
 template <int kDim>
 __device__ __forceinline__ void fetch(__half (*to)[kDim + 8], const __half* from, int tile,
-                                      int visible, int head_dim) {
+                                      int cached, int visible, int head_dim) {
   constexpr int kChunks = kDim / 8;
   const int chunk = threadIdx.x % kChunks;
   const bool in_head = 8 * chunk < head_dim;
 #pragma unroll
   for (int i = 0; i < kTile * kChunks / kThreads; ++i) {
     const int p = threadIdx.x / kChunks + i * (kThreads / kChunks);
-    const bool valid = in_head && tile + p < visible;
+    const int position = tile + p;
+    if (in_head && cached <= position && position < visible) continue;
+    const bool valid = in_head && position < cached;
     const __half* source =
-        valid ? from + static_cast<int64_t>(tile + p) * head_dim + 8 * chunk : from;
+        valid ? from + static_cast<int64_t>(position) * head_dim + 8 * chunk : from;
     copy_async(shared_of(&to[p][8 * chunk]), source, valid);
   }
 }
 
+constexpr int kBatch = 4;  // own rows of a warp in flight
+
+// Loads the queries first + from, and every kWarps-th after it, a batch.
+template <int kCount, int kChunks>
+__device__ __forceinline__ void load_queries(float4 (&x)[kCount][kChunks], const Attend& a,
+                                             int from, int first, int count, int group,
+                                             int kv_head) {
+#pragma unroll
+  for (int b = 0; b < kCount; ++b) {
+    const int query = first + from + b * kWarps;
+    if (query >= count) continue;
+    const int64_t vector =
+        static_cast<int64_t>(query / group) * a.heads + kv_head * group + query % group;
+    load_vector(x[b], a.q + vector * a.head_dim, a.head_dim);
+  }
+}
+
+// The largest magnitude's bits.
+__device__ __forceinline__ uint32_t magnitude(float4 v) {
+  return max(max(__float_as_uint(fabsf(v.x)), __float_as_uint(fabsf(v.y))),
+             max(__float_as_uint(fabsf(v.z)), __float_as_uint(fabsf(v.w))));
+}
+
 // Queries as the sum of two halves, after a power of two that brings the largest to 2^13 ... 2^14.
-template <int kDim, int kTiles>
-__device__ __forceinline__ void load_queries(Shared<kDim, kTiles>& shared, const Attend& a,
-                                             int first, int count, int group, int kv_head) {
+template <bool kSplit, int kDim, int kTiles, int kCount, int kChunks>
+__device__ __forceinline__ void keep_queries(float4 (&x)[kCount][kChunks],
+                                             Shared<kDim, kTiles>& shared, const float2* angles,
+                                             const Attend& a, int from, int first, int count,
+                                             int group) {
   const int lane = threadIdx.x % 32;
-  for (int i = threadIdx.x / 32; i < Shared<kDim, kTiles>::kQueries; i += kWarps) {
+#pragma unroll
+  for (int b = 0; b < kCount; ++b) {
+    const int i = from + b * kWarps;
     const int query = first + i;
-    float2 x[kDim / 64];
-    float largest = 0;
+    if (query >= count) {
 #pragma unroll
-    for (int j = 0; j < kDim / 64; ++j) {
-      const int column = 2 * (lane + 32 * j);
-      x[j] = {0, 0};
-      if (query < count && column < a.head_dim) {
-        const int64_t vector =
-            static_cast<int64_t>(query / group) * a.heads + kv_head * group + query % group;
-        x[j] = *reinterpret_cast<const float2*>(a.q + vector * a.head_dim + column);
-      }
-      largest = fmaxf(largest, fmaxf(fabsf(x[j].x), fabsf(x[j].y)));
+      for (int j = 0; j < kChunks; ++j) x[b][j] = {0, 0, 0, 0};
+    } else if (kSplit) {
+      norm_and_rotate(x[b], a.head_dim, a.q_norm, a.epsilon, a.pairs, a.half,
+                      angles + query / group * a.pairs, shared.vectors[threadIdx.x / 32]);
     }
-    largest = warp_max(largest);
-    const int exponent = max(static_cast<int>(__float_as_uint(largest) >> 23), 27);  // biased
-    const float up = __uint_as_float(static_cast<uint32_t>(267 - min(exponent, 254)) << 23);
-    const float down = __uint_as_float(static_cast<uint32_t>(min(exponent, 254) - 13) << 23);
+    uint32_t largest = magnitude(x[b][0]);
 #pragma unroll
-    for (int j = 0; j < kDim / 64; ++j) {
-      const int column = 2 * (lane + 32 * j);
-      const float2 scaled = {x[j].x * up, x[j].y * up};
-      const __half2 high = __floats2half2_rn(scaled.x, scaled.y);
-      const float2 rest = {scaled.x - __low2float(high), scaled.y - __high2float(high)};
-      *reinterpret_cast<__half2*>(&shared.q_high[i][column]) = high;
-      *reinterpret_cast<__half2*>(&shared.q_low[i][column]) = __floats2half2_rn(rest.x, rest.y);
+    for (int j = 1; j < kChunks; ++j) largest = max(largest, magnitude(x[b][j]));
+    largest = __reduce_max_sync(0xffffffffU, largest);
+    const int exponent = min(max(static_cast<int>(largest >> 23), 27), 254);
+    const float up = __uint_as_float(static_cast<uint32_t>(267 - exponent) << 23);
+    const float down = __uint_as_float(static_cast<uint32_t>(exponent - 13) << 23);
+#pragma unroll
+    for (int j = 0; j < kChunks; ++j) {
+      const int column = 4 * (lane + 32 * j);
+      if (column >= kDim) continue;
+      const float4 v = {x[b][j].x * up, x[b][j].y * up, x[b][j].z * up, x[b][j].w * up};
+      const __half2 high[2] = {__floats2half2_rn(v.x, v.y), __floats2half2_rn(v.z, v.w)};
+      const __half2 low[2] = {
+          __floats2half2_rn(v.x - __low2float(high[0]), v.y - __high2float(high[0])),
+          __floats2half2_rn(v.z - __low2float(high[1]), v.w - __high2float(high[1]))};
+      *reinterpret_cast<uint2*>(&shared.q_high[i][column]) = *reinterpret_cast<const uint2*>(high);
+      *reinterpret_cast<uint2*>(&shared.q_low[i][column]) = *reinterpret_cast<const uint2*>(low);
     }
     if (lane == 0) shared.factors[i] = down * (a.scale * kLog2E);
   }
 }
 
+// The pass's own positions in a tile, [begin, end) in rows; this warp takes begin + warp and every
+// kWarps-th after it, at most kBatch of them.
+static_assert(kSplitRows <= kBatch * kWarps);
+
+struct OwnRows {
+  int begin, end, tile_row;  // tile_row + row is its place in the tile
+
+  __device__ OwnRows(int tile, int before, int visible)
+      : begin(max(tile - before, 0)),
+        end(min(tile + kTile, visible) - before),
+        tile_row(before - tile) {}
+  [[nodiscard]] __device__ int row(int b) const {
+    return begin + static_cast<int>(threadIdx.x / 32) + b * kWarps;
+  }
+};
+
+template <int kChunks>
+__device__ __forceinline__ void load_own(float4 (&x)[kBatch][kChunks], const OwnRows& own,
+                                         const float* from, const Attend& a, int kv_head) {
+#pragma unroll
+  for (int b = 0; b < kBatch; ++b) {
+    const int row = own.row(b);
+    if (row < own.end) {
+      load_vector(x[b], from + (static_cast<int64_t>(row) * a.kv_heads + kv_head) * a.head_dim,
+                  a.head_dim);
+    }
+  }
+}
+
+// Puts own keys (with angles) or values (without) into the tile, and into the cache where `stores`.
+template <int kDim, int kChunks>
+__device__ __forceinline__ void keep_own(float4 (&x)[kBatch][kChunks], const OwnRows& own,
+                                         __half (*to)[kDim + 8], __half* cache, int before,
+                                         bool stores, const float2* angles, float4* buffer,
+                                         const Attend& a) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int b = 0; b < kBatch; ++b) {
+    const int row = own.row(b);
+    if (row >= own.end) continue;
+    if (angles != nullptr) {
+      norm_and_rotate(x[b], a.head_dim, a.k_norm, a.epsilon, a.pairs, a.half,
+                      angles + row * a.pairs, buffer);
+    }
+#pragma unroll
+    for (int j = 0; j < kChunks; ++j) {
+      const int column = 4 * (lane + 32 * j);
+      if (column >= a.head_dim) continue;
+      store_four(&to[own.tile_row + row][column], x[b][j]);
+      if (stores) {
+        store_four(cache + static_cast<int64_t>(before + row) * a.head_dim + column, x[b][j]);
+      }
+    }
+  }
+}
+
 template <int kDim, int kTiles, bool kSplit>
-__global__ void __launch_bounds__(kThreads) attend(const Attend a) {
-  release_next();
+__global__ void __launch_bounds__(kThreads)
+    attend(const Attend a, const __grid_constant__ RopeTable table) {
   using Memory = Shared<kDim, kTiles>;
   constexpr int kStride = Memory::kStride;
   constexpr int kColumns = kDim / kWarps;  // of a warp
   constexpr int kPieces = kColumns / 8;
   extern __shared__ __align__(16) unsigned char memory[];
   Memory& shared = *reinterpret_cast<Memory*>(memory);
+  auto* angles = reinterpret_cast<float2*>(memory + sizeof(Memory));
+  constexpr int kChunks = kDim > 128 ? kDim / 128 : 1;
 
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
@@ -173,35 +269,60 @@ __global__ void __launch_bounds__(kThreads) attend(const Attend a) {
   const int t = lane % 4;
   const int group = a.heads / a.kv_heads;
   const int count = a.rows * group;  // queries of a KV head
-  // Many rows: the last rows have the most to do and go first.
+  // The first blocks of a grid land on different multiprocessors, and they are the longest: for few
+  // rows the first segments of each KV head, for many the last rows.
+  const int kv_head = static_cast<int>(blockIdx.x);
   const int first =
-      Memory::kQueries * static_cast<int>(kSplit ? blockIdx.y : gridDim.y - 1 - blockIdx.y);
-  const int kv_head = static_cast<int>(kSplit ? blockIdx.z : blockIdx.x);
+      Memory::kQueries * static_cast<int>(kSplit ? blockIdx.z : gridDim.y - 1 - blockIdx.y);
   const int before = static_cast<int>(a.input->first_position);  // positions of earlier passes
   const int last = min(first + Memory::kQueries, count) - 1;
   const int visible = before + last / group + 1;
   const int segments = segment_of(visible - 1) + 1;
-  if (kSplit && static_cast<int>(blockIdx.x) >= segments) return;
+  if (kSplit && static_cast<int>(blockIdx.y) >= segments) return;
 
-  const __half* keys = a.keys + kv_head * a.capacity * a.head_dim;
-  const __half* values = a.values + kv_head * a.capacity * a.head_dim;
+  __half* keys = a.keys + kv_head * a.capacity * a.head_dim;
+  __half* values = a.values + kv_head * a.capacity * a.head_dim;
+  const int cached = kSplit ? before : visible;  // positions to be read from the cache
   Cursor<kSplit> cursor;
-  cursor.start(segments, blockIdx.x, gridDim.x, visible);
-  const bool early = cursor.tile + kTile <= before;  // known before this pass
-  if (early) {
-    fetch<kDim>(shared.keys, keys, cursor.tile, visible, a.head_dim);
-    commit_copies();
-    fetch<kDim>(shared.values, values, cursor.tile, visible, a.head_dim);
-    commit_copies();
+  cursor.start(segments, blockIdx.y, gridDim.y, visible);
+  if constexpr (!kSplit) {
+    release_next();
+    wait_for_previous();
   }
-  wait_for_previous();
-  if (!early) {
-    fetch<kDim>(shared.keys, keys, cursor.tile, visible, a.head_dim);
-    commit_copies();
-    fetch<kDim>(shared.values, values, cursor.tile, visible, a.head_dim);
-    commit_copies();
+  fetch<kDim>(shared.keys, keys, cursor.tile, cached, visible, a.head_dim);
+  commit_copies();
+  fetch<kDim>(shared.values, values, cursor.tile, cached, visible, a.head_dim);
+  commit_copies();
+  const bool stores = blockIdx.z == gridDim.z - 1;  // the last query tile sees all rows
+  if constexpr (kSplit) {
+    for (int i = threadIdx.x; i < a.rows * a.pairs; i += kThreads) {
+      angles[i] = rope_angle(before + i / a.pairs, table.turns[i % a.pairs]);
+    }
+    __syncthreads();
+    wait_for_previous();
   }
-  load_queries(shared, a, first, count, group, kv_head);
+  {
+    constexpr int kCount = kTiles == 1 ? 4 : 8;  // queries of a warp in flight
+    float4 x[kCount][kChunks];
+    load_queries(x, a, warp, first, count, group, kv_head);
+    if constexpr (kSplit) {
+      const OwnRows own(cursor.tile, before, visible);
+      if (own.begin < own.end) {
+        float4 k[kBatch][kChunks];
+        float4 v[kBatch][kChunks];
+        load_own(k, own, a.k, a, kv_head);
+        load_own(v, own, a.v, a, kv_head);
+        keep_own<kDim>(k, own, shared.keys, keys, before, stores, angles, shared.vectors[warp], a);
+        keep_own<kDim>(v, own, shared.values, values, before, stores, nullptr, nullptr, a);
+      }
+    }
+    keep_queries<kSplit>(x, shared, angles, a, warp, first, count, group);
+#pragma unroll 1
+    for (int from = warp + kCount * kWarps; from < Memory::kQueries; from += kCount * kWarps) {
+      load_queries(x, a, from, first, count, group, kv_head);
+      keep_queries<kSplit>(x, shared, angles, a, from, first, count, group);
+    }
+  }
 
   int positions[kTiles][2];  // of this lane's queries
 #pragma unroll
@@ -297,8 +418,19 @@ __global__ void __launch_bounds__(kThreads) attend(const Attend a) {
     __syncthreads();  // maxima are there; all warps are done with the keys
 
     const bool more = cursor.advance(visible);
-    if (more) fetch<kDim>(shared.keys, keys, cursor.tile, visible, a.head_dim);
+    if (more) fetch<kDim>(shared.keys, keys, cursor.tile, cached, visible, a.head_dim);
     commit_copies();
+    if constexpr (kSplit) {
+      // Not earlier: blocks of the kernels to come would take places on some multiprocessors and
+      // leave those with more of this one's blocks behind (64k positions: 120 us instead of 95).
+      if (!more) release_next();
+      const OwnRows own(cursor.tile, before, visible);
+      if (more && own.begin < own.end) {
+        float4 k[kBatch][kChunks];
+        load_own(k, own, a.k, a, kv_head);
+        keep_own<kDim>(k, own, shared.keys, keys, before, stores, angles, shared.vectors[warp], a);
+      }
+    }
 
     float shrink[kTiles][2];
 #pragma unroll
@@ -420,8 +552,16 @@ __global__ void __launch_bounds__(kThreads) attend(const Attend a) {
     if (!more) break;
     wait_copies<0>();
     __syncthreads();  // the next keys are there; all warps are done with values and weights
-    fetch<kDim>(shared.values, values, cursor.tile, visible, a.head_dim);
+    fetch<kDim>(shared.values, values, cursor.tile, cached, visible, a.head_dim);
     commit_copies();
+    if constexpr (kSplit) {
+      const OwnRows own(cursor.tile, before, visible);
+      if (own.begin < own.end) {
+        float4 v[kBatch][kChunks];
+        load_own(v, own, a.v, a, kv_head);
+        keep_own<kDim>(v, own, shared.values, values, before, stores, nullptr, nullptr, a);
+      }
+    }
   }
 
   if constexpr (!kSplit) {
@@ -483,7 +623,7 @@ __global__ void __launch_bounds__(kMaxHead) combine_segments(const Attend a) {
       }
     }
   }
-  constexpr int kAhead = 16;
+  constexpr int kAhead = 32;
   float next[kAhead];
 #pragma unroll
   for (int i = 0; i < kAhead; ++i) {
@@ -513,56 +653,61 @@ __global__ void __launch_bounds__(kMaxHead) combine_segments(const Attend a) {
   }
 }
 
-int blocks_wanted() {
+int multiprocessors() {
   int device = 0;
-  int multiprocessors = 0;
+  int count = 0;
   if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) !=
-          cudaSuccess) {
+      cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
     return 0;
   }
-  return 2 * multiprocessors;
+  return count;
 }
 
 template <int kDim, int kTiles, bool kSplit>
-void launch_attend(const Attend& a, KernelContext& context) {
+void launch_attend(const Attend& a, const RopeTable& table, KernelContext& context) {
   using Memory = Shared<kDim, kTiles>;
   const int count = a.rows * (a.heads / a.kv_heads);
   const int tiles = (count + Memory::kQueries - 1) / Memory::kQueries;
   dim3 grid(a.kv_heads, tiles);
+  auto bytes = static_cast<uint32_t>(sizeof(Memory));
   if (kSplit) {
-    // The result does not depend on how many blocks share a KV head.
-    const int share = blocks_wanted() / (a.kv_heads * tiles);
-    const int workers = share < 16 ? 16 : share > 64 ? 64 : share;
-    grid = dim3(workers < a.segments ? workers : a.segments, tiles, a.kv_heads);
+    // As many as are resident together; the result does not depend on how many share a KV head.
+    bytes += static_cast<uint32_t>(a.rows * a.pairs * sizeof(float2));
+    const int fit = (227 * 1024) / (static_cast<int>(bytes) + 1024);
+    const int resident = fit < 1 ? 1 : fit > 4 ? 4 : fit;
+    const int share = resident * multiprocessors() / (a.kv_heads * tiles);
+    const int workers = share < kSegmentsOfDoubling ? kSegmentsOfDoubling : share;
+    grid = dim3(a.kv_heads, workers < a.segments ? workers : a.segments, tiles);
   }
-  launch(context, attend<kDim, kTiles, kSplit>, grid, dim3(kThreads), sizeof(Memory), a);
+  launch(context, attend<kDim, kTiles, kSplit>, grid, dim3(kThreads), bytes, a, table);
 }
 
 template <int kDim>
-void launch_dim(const Attend& a, KernelContext& context) {
+void launch_dim(const Attend& a, const RopeTable& table, KernelContext& context) {
   if (a.rows > kSplitRows) {
     // Two sets of 16 x 64 sums a warp and query tile would not fit the registers.
     constexpr int kTiles = kDim == 256 ? 2 : 4;
-    return launch_attend<kDim, kTiles, false>(a, context);
+    return launch_attend<kDim, kTiles, false>(a, table, context);
   }
   const int count = a.rows * (a.heads / a.kv_heads);
+  // More than 32 queries are shared out to several blocks: a block of 64 would read the cache once,
+  // but takes 18 us instead of 12 at short context, and gains only from some 16k positions on.
   if (count <= 16) {
-    launch_attend<kDim, 1, true>(a, context);
-  } else if (count <= 32 || kDim == 256) {
-    launch_attend<kDim, 2, true>(a, context);
+    launch_attend<kDim, 1, true>(a, table, context);
   } else {
-    launch_attend<kDim, kDim == 256 ? 2 : 4, true>(a, context);
+    launch_attend<kDim, 2, true>(a, table, context);
   }
   launch(context, combine_segments, dim3(a.rows * a.heads), dim3((a.head_dim + 31) / 32 * 32), 0,
          a);
 }
 
-void run(const AttentionArgs& args, KernelContext& context) {
+Attend attend_of(const AttentionArgs& args, KernelContext& context) {
   Attend a{};
   a.q = args.q;
-  a.keys = static_cast<const __half*>(args.cache_k);
-  a.values = static_cast<const __half*>(args.cache_v);
+  a.k = args.k;
+  a.v = args.v;
+  a.keys = static_cast<__half*>(args.cache_k);
+  a.values = static_cast<__half*>(args.cache_v);
   a.out = args.out;
   a.input = queue(context).input;
   a.capacity = args.capacity;
@@ -578,9 +723,13 @@ void run(const AttentionArgs& args, KernelContext& context) {
     a.partial_state = reinterpret_cast<float2*>(a.partial_out + args.rows * args.heads *
                                                                     a.segments * args.head_dim);
   }
-  if (args.head_dim <= 64) return launch_dim<64>(a, context);
-  if (args.head_dim <= 128) return launch_dim<128>(a, context);
-  launch_dim<256>(a, context);
+  return a;
+}
+
+void run(const Attend& a, const RopeTable& table, KernelContext& context) {
+  if (a.head_dim <= 64) return launch_dim<64>(a, table, context);
+  if (a.head_dim <= 128) return launch_dim<128>(a, table, context);
+  launch_dim<256>(a, table, context);
 }
 
 bool too_long(const AttentionArgs& args, KernelContext& context) {
@@ -594,15 +743,24 @@ bool too_long(const AttentionArgs& args, KernelContext& context) {
 void attention_exact_mma(const AttentionArgs& args, KernelContext& context) {
   stamp(context, kName, kSourceHash, args);
   if (args.rows == 0 || too_long(args, context)) return;
-  store_keys<__half>(args, context);
-  run(args, context);
+  if (args.rows > kSplitRows) store_keys<__half>(args, context);
+  run(attend_of(args, context), RopeTable{}, context);
 }
 
 void rope_attention_exact_mma(const RopeAttentionArgs& args, KernelContext& context) {
   stamp(context, kName, kSourceHash, args);
   if (args.attention.rows == 0 || too_long(args.attention, context)) return;
-  rotate_and_store<__half>(args, context);
-  run(args.attention, context);
+  Attend a = attend_of(args.attention, context);
+  if (a.rows > kSplitRows) {
+    rotate_and_store<__half>(args, context);
+    return run(a, RopeTable{}, context);
+  }
+  a.q_norm = args.q_norm;
+  a.k_norm = args.k_norm;
+  a.epsilon = args.epsilon;
+  a.pairs = static_cast<int>(args.rope_dims / 2);
+  a.half = args.pairing == RopePairing::kHalf;
+  run(a, rope_table(args.rope_dims, args.rope_base), context);
 }
 
 const char* attention_exact_mma_hash() {

@@ -1,6 +1,8 @@
-// How exact attention cuts positions into segments: 0 ... 15 are 64 positions each, and each
-// doubling of the context after position 1024 is 16 more, so that a segment is at most a sixteenth
-// of what lies before its end, a multiple of 64, and a function of the position alone.
+// How exact attention cuts positions into segments: 0 ... 31 are 64 positions each, and each
+// doubling of the context after position 2048 is 32 more, so that a segment is at most a 32nd of
+// what lies before its end (or 64 positions), a multiple of 64, and a function of the position
+// alone. A block walks through a segment at the pace of its latency; with 16 to a doubling the
+// longest segments were twice an even share for 66 blocks a KV head.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +10,7 @@
 namespace reckon::kernels::cuda {
 
 inline constexpr int kTile = 64;  // positions that are reduced together
-inline constexpr int kSegmentsOfDoubling = 16;
+inline constexpr int kSegmentsOfDoubling = 32;
 inline constexpr int kFirstSpan = kTile * kSegmentsOfDoubling;
 
 __host__ __device__ __forceinline__ int segment_begin(int segment) {

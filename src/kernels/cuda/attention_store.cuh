@@ -1,6 +1,6 @@
 // The kernel before attention: norms and rotates q and k where the call says so, and stores k and v
-// in the cache. One warp a vector of head_dim; the arithmetic is that of the ops on their own
-// (row_math.cuh). The angles depend on the position alone and are computed while the kernel waits.
+// in the cache. A warp takes a few heads of one row, whose angles it computes once, while it waits;
+// the arithmetic is that of the ops on their own (row_math.cuh).
 #pragma once
 
 #include <cuda_fp16.h>
@@ -30,6 +30,7 @@ struct Store {
 
 inline constexpr int kStoreWarps = 8;
 inline constexpr int kMaxHead = 256;
+static_assert(kMaxHead / 2 <= kMaxRopePairs);
 
 __device__ __forceinline__ void store_four(float* to, float4 v) {
   *reinterpret_cast<float4*>(to) = v;
@@ -40,49 +41,40 @@ __device__ __forceinline__ void store_four(__half* to, float4 v) {
   *reinterpret_cast<__half2*>(to + 2) = __floats2half2_rn(v.z, v.w);
 }
 
-template <typename T>
-__global__ void __launch_bounds__(kStoreWarps * 32)
-    store_rows(const Store store, const __grid_constant__ RopeTable table) {
-  release_next();
-  __shared__ float4 buffers[kStoreWarps][kMaxHead / 4];
-  const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32;
-  const int per_row = store.heads_q + 2 * store.kv_heads;
-  const int64_t vector = static_cast<int64_t>(blockIdx.x) * kStoreWarps + warp;
-  const int64_t row = vector / per_row;
-  if (row >= store.rows) return;
-  const int head = static_cast<int>(vector % per_row);
-  const int kv = head - store.heads_q;  // 0 ... kv_heads - 1: k, from kv_heads on: v
-  const bool is_v = kv >= store.kv_heads;
-  const int64_t dim = store.head_dim;
-  const int64_t position = store.input->first_position + row;
-
-  constexpr int kPairs = kMaxRopePairs / 32;
-  float2 angles[kPairs];
-  const int pairs = is_v ? 0 : store.pairs;
-#pragma unroll
-  for (int j = 0; j < kPairs; ++j) {
-    const int pair = lane + 32 * j;
-    if (pair < pairs) angles[j] = rope_angle(position, table.turns[pair]);
-  }
-
-  const float* from = kv < 0 ? store.q + (row * store.heads_q + head) * dim
-                      : is_v ? store.v + (row * store.kv_heads + kv - store.kv_heads) * dim
-                             : store.k + (row * store.kv_heads + kv) * dim;
-  const float* norm = kv < 0 ? store.q_norm : is_v ? nullptr : store.k_norm;
-  constexpr int kChunks = kMaxHead / 4 / 32;
-  float4 x[kChunks];
-  wait_for_previous();
+// Chunk j of a lane is elements 4 (lane + 32 j) ... + 3 of a vector; zeros beyond `dim`.
+template <int kChunks>
+__device__ __forceinline__ void load_vector(float4 (&x)[kChunks], const float* from, int dim) {
 #pragma unroll
   for (int j = 0; j < kChunks; ++j) {
-    const int chunk = lane + 32 * j;
+    const int chunk = static_cast<int>(threadIdx.x % 32) + 32 * j;
     x[j] = 4 * chunk < dim ? reinterpret_cast<const float4*>(from)[chunk] : float4{0, 0, 0, 0};
   }
+}
+
+// One lane's part of a rotation: its element, the one that it is paired with, and which of the two
+// comes first. The bits are those of rotate().
+__device__ __forceinline__ float rotate_one(float own, float other, bool is_first, float2 angle) {
+  return is_first ? rotate(own, other, angle).x : rotate(other, own, angle).y;
+}
+
+__device__ __forceinline__ float4 shuffle_four(float4 v, int lane) {
+  return {__shfl_sync(0xffffffffU, v.x, lane), __shfl_sync(0xffffffffU, v.y, lane),
+          __shfl_sync(0xffffffffU, v.z, lane), __shfl_sync(0xffffffffU, v.w, lane)};
+}
+
+// The norm (where there is a weight), then the rotation of `pairs` pairs by their angles, by one
+// warp. Where a pair lies in one lane or in two that hold the same element of their chunks, it
+// stays in registers; else it goes by way of `buffer`, which has room for the vector.
+template <int kChunks>
+__device__ __forceinline__ void norm_and_rotate(float4 (&x)[kChunks], int dim, const float* norm,
+                                                float epsilon, int pairs, bool half,
+                                                const float2* angles, float4* buffer) {
+  const int lane = threadIdx.x % 32;
   if (norm != nullptr) {
     float sum = 0;
 #pragma unroll
     for (int j = 0; j < kChunks; ++j) sum = add_squares(sum, x[j]);
-    const float scale = rms_scale(warp_sum(sum), dim, store.epsilon);
+    const float scale = rms_scale(warp_sum(sum), dim, epsilon);
 #pragma unroll
     for (int j = 0; j < kChunks; ++j) {
       const int i = 4 * (lane + 32 * j);
@@ -91,45 +83,125 @@ __global__ void __launch_bounds__(kStoreWarps * 32)
               rms_element(x[j].z, scale, norm[i + 2]), rms_element(x[j].w, scale, norm[i + 3])};
     }
   }
-  if (pairs > 0) {
-    float4* buffer = buffers[warp];
-    auto* elements = reinterpret_cast<float*>(buffer);
+  if (pairs == 0) return;
+  if (!half) {
 #pragma unroll
-    for (int j = 0; j < kChunks; ++j) buffer[lane + 32 * j] = x[j];
-    __syncwarp();
-#pragma unroll
-    for (int j = 0; j < kPairs; ++j) {
-      const int pair = lane + 32 * j;
-      if (pair >= pairs) continue;
-      float* first = elements + (store.half ? pair : 2 * pair);
-      float* second = store.half ? first + pairs : first + 1;
-      const float2 rotated = rotate(*first, *second, angles[j]);
-      *first = rotated.x;
-      *second = rotated.y;
+    for (int j = 0; j < kChunks; ++j) {
+      const int pair = 2 * (lane + 32 * j);
+      if (pair < pairs) {
+        const float2 rotated = rotate(x[j].x, x[j].y, angles[pair]);
+        x[j].x = rotated.x;
+        x[j].y = rotated.y;
+      }
+      if (pair + 1 < pairs) {
+        const float2 rotated = rotate(x[j].z, x[j].w, angles[pair + 1]);
+        x[j].z = rotated.x;
+        x[j].w = rotated.y;
+      }
     }
-    __syncwarp();
-#pragma unroll
-    for (int j = 0; j < kChunks; ++j) x[j] = buffer[lane + 32 * j];
+    return;
   }
+  if (kChunks == 1 && pairs % 4 == 0) {
+    const int quarter = pairs / 4;  // lanes that hold first elements
+    const bool is_first = lane < quarter;
+    const bool rotated = lane < 2 * quarter;
+    const int partner = is_first ? lane + quarter : lane - quarter;
+    const float4 other = shuffle_four(x[0], rotated ? partner : lane);
+    if (!rotated) return;
+    const float2* own = angles + 4 * (is_first ? lane : partner);
+    x[0] = {rotate_one(x[0].x, other.x, is_first, own[0]),
+            rotate_one(x[0].y, other.y, is_first, own[1]),
+            rotate_one(x[0].z, other.z, is_first, own[2]),
+            rotate_one(x[0].w, other.w, is_first, own[3])};
+    return;
+  }
+  auto* elements = reinterpret_cast<float*>(buffer);
+  __syncwarp();
 #pragma unroll
   for (int j = 0; j < kChunks; ++j) {
-    const int i = 4 * (lane + 32 * j);
-    if (i >= dim) continue;
-    if (kv < 0) {
-      store_four(store.q + (row * store.heads_q + head) * dim + i, x[j]);
-    } else {
-      auto* cache = static_cast<T*>(is_v ? store.cache_v : store.cache_k);
-      const int64_t to = (is_v ? kv - store.kv_heads : kv) * store.capacity + position;
-      store_four(cache + to * dim + i, x[j]);
+    if (4 * (lane + 32 * j) < dim) buffer[lane + 32 * j] = x[j];
+  }
+  __syncwarp();
+  for (int pair = lane; pair < pairs; pair += 32) {
+    const float2 rotated = rotate(elements[pair], elements[pair + pairs], angles[pair]);
+    elements[pair] = rotated.x;
+    elements[pair + pairs] = rotated.y;
+  }
+  __syncwarp();
+#pragma unroll
+  for (int j = 0; j < kChunks; ++j) {
+    if (4 * (lane + 32 * j) < dim) x[j] = buffer[lane + 32 * j];
+  }
+}
+
+inline constexpr int kStoreBatch = 4;                  // vectors of a warp in flight
+inline constexpr int kStoreVectors = 2 * kStoreBatch;  // of a warp, all of one row: angles once
+
+template <typename T, int kChunks>
+__global__ void __launch_bounds__(kStoreWarps * 32)
+    store_rows(const Store store, const __grid_constant__ RopeTable table) {
+  release_next();
+  __shared__ float4 buffers[kStoreWarps][kMaxHead / 4];
+  __shared__ float2 all_angles[kStoreWarps][kMaxRopePairs];
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+  const int vectors = store.heads_q + 2 * store.kv_heads;  // of a row
+  const int parts = (vectors + kStoreVectors - 1) / kStoreVectors;
+  const int64_t task = static_cast<int64_t>(blockIdx.x) * kStoreWarps + warp;
+  const int64_t row = task / parts;
+  if (row >= store.rows) return;
+  const int begin = static_cast<int>(task % parts) * kStoreVectors;
+  const int dim = store.head_dim;
+  const int64_t position = store.input->first_position + row;
+  float2* angles = all_angles[warp];
+  for (int pair = lane; pair < store.pairs; pair += 32) {
+    angles[pair] = rope_angle(position, table.turns[pair]);
+  }
+  __syncwarp();
+  wait_for_previous();
+#pragma unroll 1
+  for (int base = begin; base < begin + kStoreVectors && base < vectors; base += kStoreBatch) {
+    float4 x[kStoreBatch][kChunks];
+#pragma unroll
+    for (int b = 0; b < kStoreBatch; ++b) {
+      const int kv = base + b - store.heads_q;  // 0 ... kv_heads - 1: k, from kv_heads on: v
+      if (base + b >= vectors) continue;
+      const float* from = kv < 0 ? store.q + (row * store.heads_q + base + b) * dim
+                          : kv < store.kv_heads
+                              ? store.k + (row * store.kv_heads + kv) * dim
+                              : store.v + (row * store.kv_heads + kv - store.kv_heads) * dim;
+      load_vector(x[b], from, dim);
+    }
+#pragma unroll
+    for (int b = 0; b < kStoreBatch; ++b) {
+      const int kv = base + b - store.heads_q;
+      if (base + b >= vectors) continue;
+      const bool is_v = kv >= store.kv_heads;
+      if (!is_v) {
+        norm_and_rotate(x[b], dim, kv < 0 ? store.q_norm : store.k_norm, store.epsilon, store.pairs,
+                        store.half, angles, buffers[warp]);
+      }
+#pragma unroll
+      for (int j = 0; j < kChunks; ++j) {
+        const int i = 4 * (lane + 32 * j);
+        if (i >= dim) continue;
+        if (kv < 0) {
+          store_four(store.q + (row * store.heads_q + base + b) * dim + i, x[b][j]);
+        } else {
+          auto* cache = static_cast<T*>(is_v ? store.cache_v : store.cache_k);
+          const int64_t to = (is_v ? kv - store.kv_heads : kv) * store.capacity + position;
+          store_four(cache + to * dim + i, x[b][j]);
+        }
+      }
     }
   }
 }
 
 template <typename T>
 void launch_store(const Store& store, const RopeTable& table, KernelContext& context) {
-  const int64_t vectors = store.rows * (store.heads_q + 2 * store.kv_heads);
-  launch(context, store_rows<T>,
-         dim3(static_cast<uint32_t>((vectors + kStoreWarps - 1) / kStoreWarps)),
+  const int parts = (store.heads_q + 2 * store.kv_heads + kStoreVectors - 1) / kStoreVectors;
+  const dim3 grid(static_cast<uint32_t>((store.rows * parts + kStoreWarps - 1) / kStoreWarps));
+  launch(context, store.head_dim <= 128 ? store_rows<T, 1> : store_rows<T, 2>, grid,
          dim3(kStoreWarps * 32), 0, store, table);
 }
 

@@ -65,22 +65,37 @@ struct RopeCall {
   bool half;
 };
 
+constexpr int kRopeHeads = 4;  // of a thread, which computes their angle once
+
 __global__ void __launch_bounds__(kThreads)
     rotate_pairs(const RopeCall call, const __grid_constant__ RopeTable table) {
   release_next();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const int pair = static_cast<int>(i % call.pairs);
-  const int64_t vector = i / call.pairs;
-  const int64_t row = vector / call.heads;
+  const int parts = (call.heads + kRopeHeads - 1) / kRopeHeads;
+  const int64_t row = i / call.pairs / parts;
   if (row >= call.rows) return;
+  const int first_head = static_cast<int>(i / call.pairs % parts) * kRopeHeads;
   const float2 angle = rope_angle(call.input->first_position + row, table.turns[pair]);
-  float* head = call.x + vector * call.head_dim;
-  float* first = head + (call.half ? pair : 2 * pair);
+  float* first =
+      call.x + (row * call.heads + first_head) * call.head_dim + (call.half ? pair : 2 * pair);
   float* second = call.half ? first + call.pairs : first + 1;
   wait_for_previous();
-  const float2 rotated = rotate(*first, *second, angle);
-  *first = rotated.x;
-  *second = rotated.y;
+  float a[kRopeHeads];
+  float b[kRopeHeads];
+#pragma unroll
+  for (int h = 0; h < kRopeHeads; ++h) {
+    if (first_head + h >= call.heads) continue;
+    a[h] = first[h * call.head_dim];
+    b[h] = second[h * call.head_dim];
+  }
+#pragma unroll
+  for (int h = 0; h < kRopeHeads; ++h) {
+    if (first_head + h >= call.heads) continue;
+    const float2 rotated = rotate(a[h], b[h], angle);
+    first[h * call.head_dim] = rotated.x;
+    second[h * call.head_dim] = rotated.y;
+  }
 }
 
 __device__ __forceinline__ float to_float(float x) {
@@ -132,7 +147,7 @@ void rope_exact(const RopeArgs& args, KernelContext& context) {
   stamp(context, kName, kSourceHash, args);
   const int64_t pairs = args.dims / 2;
   if (pairs > kMaxRopePairs) return fail(context, "more than 256 rotated dimensions");
-  const int64_t count = args.rows * args.heads * pairs;
+  const int64_t count = args.rows * ((args.heads + kRopeHeads - 1) / kRopeHeads) * pairs;
   if (count == 0) return;
   const RopeCall call{args.x,
                       queue(context).input,

@@ -135,13 +135,6 @@ __global__ void __launch_bounds__(kThreads) summarise(const float* logits, int64
   }
 }
 
-// The first chunk whose running sum exceeds `wanted`, and the sum before it; else the last chunk
-// with a share. Thread 0 walks them in ascending order: sums must be added in one order.
-struct Chunk {
-  int64_t index;
-  double before, scale;
-};
-
 __global__ void __launch_bounds__(kThreads)
     decide(const float* logits, int64_t n, bool vector, const StepInput* input,
            const Summary* all_summaries, int32_t chunks, Pick* picks) {
@@ -165,40 +158,46 @@ __global__ void __launch_bounds__(kThreads)
     return;
   }
 
-  __shared__ double scaled[kThreads];
-  __shared__ Chunk chosen;
-  __shared__ double wanted;
-  // Two walks over the chunks in ascending order, kThreads at a time: the total, then the search.
-  double running = 0;
-  for (int walk = 0; walk < 2; ++walk) {
-    if (threadIdx.x == 0) {
-      if (walk == 1) wanted = uniform * running;
-      running = 0;
-      chosen.index = -1;
-    }
-    for (int32_t base = 0; base < chunks; base += kThreads) {
-      const int32_t c = base + static_cast<int32_t>(threadIdx.x);
-      __syncthreads();
-      if (c < chunks) {
-        scaled[threadIdx.x] = summaries[c].sum * share(summaries[c].best, top.best, temperature);
-      }
-      __syncthreads();
-      if (threadIdx.x != 0) continue;
-      for (int32_t i = 0; i < kThreads && base + i < chunks; ++i) {
-        const double before = running;
-        running += scaled[i];
-        const bool open = chosen.index < 0 || chosen.scale == 0;
-        if (walk == 1 && open && scaled[i] > 0) {
-          // scale 0 marks a candidate of last resort.
-          chosen = {base + i, before, wanted < running ? 1.0 : 0.0};
-        }
-      }
-    }
-    __syncthreads();
+  // A thread has `each` consecutive chunks; the one that holds the token is the first whose running
+  // sum exceeds `wanted`, or the last with a share.
+  __shared__ int32_t first_chunk, last_chunk;
+  __shared__ double chunk_before;
+  if (threadIdx.x == 0) {
+    first_chunk = kNoneBad;
+    last_chunk = -1;
   }
+  const int32_t each = (chunks + kThreads - 1) / kThreads;
+  const int32_t begin = static_cast<int32_t>(threadIdx.x) * each;
+  const int32_t end = min(begin + each, chunks);
+  const auto chunk_share = [&](int32_t c) {
+    return summaries[c].sum * share(summaries[c].best, top.best, temperature);
+  };
+  double own = 0;
+  for (int32_t c = begin; c < end; ++c) own += chunk_share(c);
+  const Scan scan = block_scan(own);
+  const double wanted = uniform * scan.total;
+  double running = scan.before;
+  for (int32_t c = begin; c < end; ++c) {
+    const double add = chunk_share(c);
+    running += add;
+    if (!(add > 0)) continue;
+    atomicMax(&last_chunk, c);
+    if (wanted < running) {
+      atomicMin(&first_chunk, c);
+      break;
+    }
+  }
+  __syncthreads();
+  const int32_t chosen = first_chunk != kNoneBad ? first_chunk : last_chunk;
+  if (begin <= chosen && chosen < end) {
+    double before = scan.before;
+    for (int32_t c = begin; c < chosen; ++c) before += chunk_share(c);
+    chunk_before = before;
+  }
+  __syncthreads();
 
   // Inside the chunk, relative to the row's highest logit.
-  const int64_t first = chosen.index * kSampleChunk + threadIdx.x * kEach;
+  const int64_t first = static_cast<int64_t>(chosen) * kSampleChunk + threadIdx.x * kEach;
   alignas(16) float values[kEach];
   load_logits(logits + row * n, first, n, vector, values);
   double shares[kEach];
@@ -207,7 +206,7 @@ __global__ void __launch_bounds__(kThreads)
     shares[i] = share(values[i], top.best, temperature);
     sum += shares[i];
   }
-  double at = chosen.before + block_scan(sum).before;
+  double at = chunk_before + block_scan(sum).before;
   int32_t found = kNoneBad;  // the first index whose running sum exceeds `wanted`
   int32_t last = -1;         // the last index with a share
   for (int i = 0; i < kEach; ++i) {

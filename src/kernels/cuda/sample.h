@@ -3,8 +3,8 @@
 // A row is cut into chunks of kSampleChunk logits, whatever its length. Greedy is exact: the
 // highest logit, ties to the lowest index. With a temperature, shares e^((logit - highest) / T) are
 // float64 and summed in a fixed order: 8 consecutive ones a thread, threads of a chunk by a scan in
-// a fixed tree, chunks in ascending order, each taken relative to its own highest logit and scaled
-// to the row's. The rule is that of kernel.h; the token may differ from the CPU's only where the
+// a fixed tree, chunks by another, each taken relative to its own highest logit and scaled to the
+// row's. The rule is that of kernel.h; the token may differ from the CPU's only where the
 // random number lies within rounding (1e-15) of a boundary.
 //
 // Temperature and random number are read from the queue's StepInput. Plain types only.
