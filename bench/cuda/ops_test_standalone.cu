@@ -3,6 +3,7 @@
 //   ops_test_standalone check        every check; exit status 1 if one fails
 //   ops_test_standalone small        few small shapes, for compute-sanitizer
 //   ops_test_standalone time         medians of graph replays
+//   ops_test_standalone profile      a few launches of decode attention, for a profiler
 // Inputs are random, outputs are poisoned with NaN before each run, caches too.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -903,7 +904,7 @@ void time_rows(Bench& bench) {
   }
 }
 
-void time_attention(Bench& bench) {
+void time_attention(Bench& bench, bool profile) {
   const Shape shape{32, 8, 128};
   const int layers = 32;
   const int64_t capacity = 65536 + 64;
@@ -998,7 +999,11 @@ int main(int argc, char** argv) {
     cuda_ok(cudaGetDeviceProperties(&properties, 0));
     std::printf("%s\n", properties.name);
     time_rows(bench);
-    time_attention(bench);
+    time_attention(bench, false);
+    return 0;
+  }
+  if (mode == "profile") {
+    time_attention(bench, true);
     return 0;
   }
   const bool small = mode == "small";

@@ -1,6 +1,6 @@
 // Exact attention over a cache of f16. The order of operations is in attention.h.
 //
-// A block of 4 warps takes up to 32 queries of one KV head, 64 in prefill (the
+// A block of 4 warps takes up to 64 queries of one KV head (the
 // heads of its group times the rows), so that the cache is read once for them. For each tile of 64
 // positions a warp computes the scores of its 16 positions, the warps exchange maxima and weights
 // through shared memory, and then a warp adds up its quarter of the columns: no result is ever
@@ -141,10 +141,9 @@ __device__ __forceinline__ void load_queries(float4 (&x)[kCount][kChunks], const
 #pragma unroll
   for (int b = 0; b < kCount; ++b) {
     const int query = first + from + b * kWarps;
-    if (query >= count) continue;
     const int64_t vector =
         static_cast<int64_t>(query / group) * a.heads + kv_head * group + query % group;
-    load_vector(x[b], a.q + vector * a.head_dim, a.head_dim);
+    load_vector(x[b], a.q + vector * a.head_dim, a.head_dim, query < count);
   }
 }
 
@@ -161,17 +160,18 @@ __device__ __forceinline__ void keep_queries(float4 (&x)[kCount][kChunks],
                                              const Attend& a, int from, int first, int count,
                                              int group) {
   const int lane = threadIdx.x % 32;
+  if constexpr (kSplit) {
+    int steps[kCount];
+#pragma unroll
+    for (int b = 0; b < kCount; ++b) {
+      steps[b] = min(first + from + b * kWarps, count - 1) / group * a.pairs;
+    }
+    norm_and_rotate(x, a.head_dim, a.q_norm, a.epsilon, a.pairs, a.half, angles, steps,
+                    shared.vectors[threadIdx.x / 32]);
+  }
 #pragma unroll
   for (int b = 0; b < kCount; ++b) {
     const int i = from + b * kWarps;
-    const int query = first + i;
-    if (query >= count) {
-#pragma unroll
-      for (int j = 0; j < kChunks; ++j) x[b][j] = {0, 0, 0, 0};
-    } else if (kSplit) {
-      norm_and_rotate(x[b], a.head_dim, a.q_norm, a.epsilon, a.pairs, a.half,
-                      angles + query / group * a.pairs, shared.vectors[threadIdx.x / 32]);
-    }
     uint32_t largest = magnitude(x[b][0]);
 #pragma unroll
     for (int j = 1; j < kChunks; ++j) largest = max(largest, magnitude(x[b][j]));
@@ -217,10 +217,8 @@ __device__ __forceinline__ void load_own(float4 (&x)[kBatch][kChunks], const Own
 #pragma unroll
   for (int b = 0; b < kBatch; ++b) {
     const int row = own.row(b);
-    if (row < own.end) {
-      load_vector(x[b], from + (static_cast<int64_t>(row) * a.kv_heads + kv_head) * a.head_dim,
-                  a.head_dim);
-    }
+    load_vector(x[b], from + (static_cast<int64_t>(row) * a.kv_heads + kv_head) * a.head_dim,
+                a.head_dim, row < own.end);
   }
 }
 
@@ -231,14 +229,16 @@ __device__ __forceinline__ void keep_own(float4 (&x)[kBatch][kChunks], const Own
                                          bool stores, const float2* angles, float4* buffer,
                                          const Attend& a) {
   const int lane = threadIdx.x % 32;
+  if (angles != nullptr) {
+    int steps[kBatch];
+#pragma unroll
+    for (int b = 0; b < kBatch; ++b) steps[b] = min(own.row(b), own.end - 1) * a.pairs;
+    norm_and_rotate(x, a.head_dim, a.k_norm, a.epsilon, a.pairs, a.half, angles, steps, buffer);
+  }
 #pragma unroll
   for (int b = 0; b < kBatch; ++b) {
     const int row = own.row(b);
     if (row >= own.end) continue;
-    if (angles != nullptr) {
-      norm_and_rotate(x[b], a.head_dim, a.k_norm, a.epsilon, a.pairs, a.half,
-                      angles + row * a.pairs, buffer);
-    }
 #pragma unroll
     for (int j = 0; j < kChunks; ++j) {
       const int column = 4 * (lane + 32 * j);
@@ -295,8 +295,13 @@ __global__ void __launch_bounds__(kThreads)
   commit_copies();
   const bool stores = blockIdx.z == gridDim.z - 1;  // the last query tile sees all rows
   if constexpr (kSplit) {
-    for (int i = threadIdx.x; i < a.rows * a.pairs; i += kThreads) {
-      angles[i] = rope_angle(before + i / a.pairs, table.turns[i % a.pairs]);
+    // A thread keeps its frequency: reading the table at 32 places takes 32 turns.
+    const int pair = threadIdx.x % (kDim / 2);
+    if (pair < a.pairs) {
+      const double turns = table.turns[pair];
+      for (int row = threadIdx.x / (kDim / 2); row < a.rows; row += kThreads / (kDim / 2)) {
+        angles[row * a.pairs + pair] = rope_angle(before + row, turns);
+      }
     }
     __syncthreads();
     wait_for_previous();
@@ -623,7 +628,7 @@ __global__ void __launch_bounds__(kMaxHead) combine_segments(const Attend a) {
       }
     }
   }
-  constexpr int kAhead = 32;
+  constexpr int kAhead = 16;
   float next[kAhead];
 #pragma unroll
   for (int i = 0; i < kAhead; ++i) {
@@ -690,12 +695,14 @@ void launch_dim(const Attend& a, const RopeTable& table, KernelContext& context)
     return launch_attend<kDim, kTiles, false>(a, table, context);
   }
   const int count = a.rows * (a.heads / a.kv_heads);
-  // More than 32 queries are shared out to several blocks: a block of 64 would read the cache once,
-  // but takes 18 us instead of 12 at short context, and gains only from some 16k positions on.
+  // Two blocks of 32 queries instead of one of 64 gain nothing at short context (19 us a layer for
+  // 16 rows of 4 heads a KV head) and lose at 4k positions (52 us instead of 36).
   if (count <= 16) {
     launch_attend<kDim, 1, true>(a, table, context);
-  } else {
+  } else if (count <= 32 || kDim == 256) {
     launch_attend<kDim, 2, true>(a, table, context);
+  } else {
+    launch_attend<kDim, kDim == 256 ? 2 : 4, true>(a, table, context);
   }
   launch(context, combine_segments, dim3(a.rows * a.heads), dim3((a.head_dim + 31) / 32 * 32), 0,
          a);

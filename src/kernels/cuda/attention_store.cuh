@@ -41,13 +41,16 @@ __device__ __forceinline__ void store_four(__half* to, float4 v) {
   *reinterpret_cast<__half2*>(to + 2) = __floats2half2_rn(v.z, v.w);
 }
 
-// Chunk j of a lane is elements 4 (lane + 32 j) ... + 3 of a vector; zeros beyond `dim`.
+// Chunk j of a lane is elements 4 (lane + 32 j) ... + 3 of a vector; zeros beyond `dim` and where
+// the vector is not `there`.
 template <int kChunks>
-__device__ __forceinline__ void load_vector(float4 (&x)[kChunks], const float* from, int dim) {
+__device__ __forceinline__ void load_vector(float4 (&x)[kChunks], const float* from, int dim,
+                                            bool there) {
 #pragma unroll
   for (int j = 0; j < kChunks; ++j) {
     const int chunk = static_cast<int>(threadIdx.x % 32) + 32 * j;
-    x[j] = 4 * chunk < dim ? reinterpret_cast<const float4*>(from)[chunk] : float4{0, 0, 0, 0};
+    x[j] = {0, 0, 0, 0};
+    if (there && 4 * chunk < dim) x[j] = reinterpret_cast<const float4*>(from)[chunk];
   }
 }
 
@@ -62,41 +65,47 @@ __device__ __forceinline__ float4 shuffle_four(float4 v, int lane) {
           __shfl_sync(0xffffffffU, v.z, lane), __shfl_sync(0xffffffffU, v.w, lane)};
 }
 
-// The norm (where there is a weight), then the rotation of `pairs` pairs by their angles, by one
-// warp. Where a pair lies in one lane or in two that hold the same element of their chunks, it
-// stays in registers; else it goes by way of `buffer`, which has room for the vector.
-template <int kChunks>
-__device__ __forceinline__ void norm_and_rotate(float4 (&x)[kChunks], int dim, const float* norm,
-                                                float epsilon, int pairs, bool half,
-                                                const float2* angles, float4* buffer) {
+// The norm (where there is a weight), then the rotation of `pairs` pairs, of kCount vectors by one
+// warp; vector b turns by angles + steps[b]. Side by side, without branches between them, because a
+// vector on its own is a chain of shuffles. Where a pair lies in one lane or in two that hold the
+// same element of their chunks, it stays in registers; else it goes by way of `buffer`, which has
+// room for a vector.
+template <int kCount, int kChunks>
+__device__ __forceinline__ void norm_and_rotate(float4 (&x)[kCount][kChunks], int dim,
+                                                const float* norm, float epsilon, int pairs,
+                                                bool half, const float2* angles,
+                                                const int (&steps)[kCount], float4* buffer) {
   const int lane = threadIdx.x % 32;
   if (norm != nullptr) {
-    float sum = 0;
+    float4 weights[kChunks];
+    load_vector(weights, norm, dim, true);
 #pragma unroll
-    for (int j = 0; j < kChunks; ++j) sum = add_squares(sum, x[j]);
-    const float scale = rms_scale(warp_sum(sum), dim, epsilon);
+    for (int b = 0; b < kCount; ++b) {
+      float sum = 0;
 #pragma unroll
-    for (int j = 0; j < kChunks; ++j) {
-      const int i = 4 * (lane + 32 * j);
-      if (i >= dim) continue;
-      x[j] = {rms_element(x[j].x, scale, norm[i]), rms_element(x[j].y, scale, norm[i + 1]),
-              rms_element(x[j].z, scale, norm[i + 2]), rms_element(x[j].w, scale, norm[i + 3])};
+      for (int j = 0; j < kChunks; ++j) sum = add_squares(sum, x[b][j]);
+      const float scale = rms_scale(warp_sum(sum), dim, epsilon);
+#pragma unroll
+      for (int j = 0; j < kChunks; ++j) {
+        x[b][j] = {rms_element(x[b][j].x, scale, weights[j].x),
+                   rms_element(x[b][j].y, scale, weights[j].y),
+                   rms_element(x[b][j].z, scale, weights[j].z),
+                   rms_element(x[b][j].w, scale, weights[j].w)};
+      }
     }
   }
   if (pairs == 0) return;
   if (!half) {
 #pragma unroll
-    for (int j = 0; j < kChunks; ++j) {
-      const int pair = 2 * (lane + 32 * j);
-      if (pair < pairs) {
-        const float2 rotated = rotate(x[j].x, x[j].y, angles[pair]);
-        x[j].x = rotated.x;
-        x[j].y = rotated.y;
-      }
-      if (pair + 1 < pairs) {
-        const float2 rotated = rotate(x[j].z, x[j].w, angles[pair + 1]);
-        x[j].z = rotated.x;
-        x[j].w = rotated.y;
+    for (int b = 0; b < kCount; ++b) {
+#pragma unroll
+      for (int j = 0; j < kChunks; ++j) {
+        const int pair = 2 * (lane + 32 * j);
+        const float2* own = angles + steps[b];
+        const float2 low = rotate(x[b][j].x, x[b][j].y, own[min(pair, pairs - 1)]);
+        const float2 high = rotate(x[b][j].z, x[b][j].w, own[min(pair + 1, pairs - 1)]);
+        x[b][j] = {pair < pairs ? low.x : x[b][j].x, pair < pairs ? low.y : x[b][j].y,
+                   pair + 1 < pairs ? high.x : x[b][j].z, pair + 1 < pairs ? high.y : x[b][j].w};
       }
     }
     return;
@@ -104,33 +113,42 @@ __device__ __forceinline__ void norm_and_rotate(float4 (&x)[kChunks], int dim, c
   if (kChunks == 1 && pairs % 4 == 0) {
     const int quarter = pairs / 4;  // lanes that hold first elements
     const bool is_first = lane < quarter;
-    const bool rotated = lane < 2 * quarter;
-    const int partner = is_first ? lane + quarter : lane - quarter;
-    const float4 other = shuffle_four(x[0], rotated ? partner : lane);
-    if (!rotated) return;
-    const float2* own = angles + 4 * (is_first ? lane : partner);
-    x[0] = {rotate_one(x[0].x, other.x, is_first, own[0]),
-            rotate_one(x[0].y, other.y, is_first, own[1]),
-            rotate_one(x[0].z, other.z, is_first, own[2]),
-            rotate_one(x[0].w, other.w, is_first, own[3])};
+    const bool turns = lane < 2 * quarter;
+    const int partner = !turns ? lane : is_first ? lane + quarter : lane - quarter;
+    const int own_pair = !turns ? 0 : 4 * (is_first ? lane : partner);
+#pragma unroll
+    for (int b = 0; b < kCount; ++b) {
+      const float4 v = x[b][0];
+      const float4 other = shuffle_four(v, partner);
+      const float2* own = angles + steps[b] + own_pair;
+      const float4 rotated = {
+          rotate_one(v.x, other.x, is_first, own[0]), rotate_one(v.y, other.y, is_first, own[1]),
+          rotate_one(v.z, other.z, is_first, own[2]), rotate_one(v.w, other.w, is_first, own[3])};
+      x[b][0] = {turns ? rotated.x : v.x, turns ? rotated.y : v.y, turns ? rotated.z : v.z,
+                 turns ? rotated.w : v.w};
+    }
     return;
   }
   auto* elements = reinterpret_cast<float*>(buffer);
-  __syncwarp();
 #pragma unroll
-  for (int j = 0; j < kChunks; ++j) {
-    if (4 * (lane + 32 * j) < dim) buffer[lane + 32 * j] = x[j];
-  }
-  __syncwarp();
-  for (int pair = lane; pair < pairs; pair += 32) {
-    const float2 rotated = rotate(elements[pair], elements[pair + pairs], angles[pair]);
-    elements[pair] = rotated.x;
-    elements[pair + pairs] = rotated.y;
-  }
-  __syncwarp();
+  for (int b = 0; b < kCount; ++b) {
+    __syncwarp();
 #pragma unroll
-  for (int j = 0; j < kChunks; ++j) {
-    if (4 * (lane + 32 * j) < dim) x[j] = buffer[lane + 32 * j];
+    for (int j = 0; j < kChunks; ++j) {
+      if (4 * (lane + 32 * j) < dim) buffer[lane + 32 * j] = x[b][j];
+    }
+    __syncwarp();
+    for (int pair = lane; pair < pairs; pair += 32) {
+      const float2 rotated =
+          rotate(elements[pair], elements[pair + pairs], angles[steps[b] + pair]);
+      elements[pair] = rotated.x;
+      elements[pair + pairs] = rotated.y;
+    }
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < kChunks; ++j) {
+      if (4 * (lane + 32 * j) < dim) x[b][j] = buffer[lane + 32 * j];
+    }
   }
 }
 
@@ -165,12 +183,11 @@ __global__ void __launch_bounds__(kStoreWarps * 32)
 #pragma unroll
     for (int b = 0; b < kStoreBatch; ++b) {
       const int kv = base + b - store.heads_q;  // 0 ... kv_heads - 1: k, from kv_heads on: v
-      if (base + b >= vectors) continue;
       const float* from = kv < 0 ? store.q + (row * store.heads_q + base + b) * dim
                           : kv < store.kv_heads
                               ? store.k + (row * store.kv_heads + kv) * dim
                               : store.v + (row * store.kv_heads + kv - store.kv_heads) * dim;
-      load_vector(x[b], from, dim);
+      load_vector(x[b], from, dim, base + b < vectors);
     }
 #pragma unroll
     for (int b = 0; b < kStoreBatch; ++b) {
@@ -178,8 +195,13 @@ __global__ void __launch_bounds__(kStoreWarps * 32)
       if (base + b >= vectors) continue;
       const bool is_v = kv >= store.kv_heads;
       if (!is_v) {
-        norm_and_rotate(x[b], dim, kv < 0 ? store.q_norm : store.k_norm, store.epsilon, store.pairs,
-                        store.half, angles, buffers[warp]);
+        float4 one[1][kChunks];
+#pragma unroll
+        for (int j = 0; j < kChunks; ++j) one[0][j] = x[b][j];
+        norm_and_rotate(one, dim, kv < 0 ? store.q_norm : store.k_norm, store.epsilon, store.pairs,
+                        store.half, angles, {0}, buffers[warp]);
+#pragma unroll
+        for (int j = 0; j < kChunks; ++j) x[b][j] = one[0][j];
       }
 #pragma unroll
       for (int j = 0; j < kChunks; ++j) {
