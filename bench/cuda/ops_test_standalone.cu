@@ -389,8 +389,8 @@ void check_tiles(Bench& bench) {
       Device<uint8_t> device(tiles);
       Device<float> out(tokens.size() * k), out2(tokens.size() * k);
       const auto count = static_cast<int64_t>(tokens.size());
-      cuda::embedding_tiles_exact({device.data(), types[type], nullptr, out.data(), count, n, k},
-                                  bench.context);
+      cuda::embedding_tiles({device.data(), types[type], nullptr, out.data(), count, n, k},
+                            bench.context);
       cuda::embedding_tiles_reference(
           {device.data(), types[type], nullptr, out2.data(), count, n, k}, bench.context);
       bench.wait();
@@ -935,6 +935,18 @@ void time_attention(Bench& bench, bool profile) {
     args.rope_dims = 128;
     return args;
   };
+  if (profile) {
+    for (const int64_t context : {256, 1024, 16384}) {
+      for (const int rows : {1, 4, 8, 16}) {
+        bench.step(context - 1);
+        for (int layer = 0; layer < 2; ++layer) {
+          cuda::rope_attention_exact_mma(args_of(layer, rows), bench.context);
+        }
+      }
+    }
+    bench.wait();
+    return;
+  }
   std::printf(
       "\nrope_attention exact_mma, 32/8 heads of 128, f16, 32 layers in turn, us a layer "
       "(GB/s of cache)\n| context | 1 row | 2 | 4 | 8 | 16 | 1 row, no overlap |\n"

@@ -30,12 +30,16 @@ std::string attention_exact_simt_supports(const OpCall& call) {
   return supports(call, DType::kF32);
 }
 
-std::string attention_fast_supports(const OpCall& call) {
+std::string attention_fast_mma_supports(const OpCall& call) {
   if (call.k != 64 && call.k != 128) {
     return "heads of " + std::to_string(call.k) + "; it takes 64 and 128";
   }
   if (call.rows < 16) return std::to_string(call.rows) + " rows; it takes 16 and more";
   return supports(call, DType::kF16);
+}
+
+std::string attention_fast_wgmma_supports(const OpCall& call) {
+  return attention_fast_mma_supports(call);
 }
 
 uint64_t attention_scratch_bytes(int64_t rows, int64_t heads, int64_t head_dim) {

@@ -64,7 +64,8 @@ void rope_attention_fast_wgmma(const RopeAttentionArgs& args, KernelContext& con
 // 128, and at least 16 rows).
 [[nodiscard]] std::string attention_exact_mma_supports(const OpCall& call);
 [[nodiscard]] std::string attention_exact_simt_supports(const OpCall& call);
-[[nodiscard]] std::string attention_fast_supports(const OpCall& call);  // both
+[[nodiscard]] std::string attention_fast_mma_supports(const OpCall& call);
+[[nodiscard]] std::string attention_fast_wgmma_supports(const OpCall& call);
 
 // Of exact_mma; the others need none.
 [[nodiscard]] uint64_t attention_scratch_bytes(int64_t rows, int64_t heads, int64_t head_dim);

@@ -2,7 +2,8 @@
 // doubling of the context after position 2048 is 32 more, so that a segment is at most a 32nd of
 // what lies before its end (or 64 positions), a multiple of 64, and a function of the position
 // alone. A block walks through a segment at the pace of its latency; with 16 to a doubling the
-// longest segments were twice an even share for 66 blocks a KV head.
+// longest segments were twice an even share for 66 blocks a KV head: 102 us a layer at 64k
+// positions instead of 89 (H200, 32/8 heads of 128).
 #pragma once
 
 #include <cstdint>
