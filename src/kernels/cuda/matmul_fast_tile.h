@@ -1,0 +1,32 @@
+// fast_tile: matmuls for prefill that unpack 4-bit and 8-bit weight tiles in flight and multiply
+// them with the tensor cores; no unpacked copy ever lies in memory. Numerics class fast.
+//
+// Weights are tiles (weight_tiles.h) of p4, p8, f16 or bf16. On compute capability 9.0 the products
+// run on wgmma, elsewhere (8.0 and up) on mma.m16n8k16. Plain header: no CUDA types.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/kernel.h"
+
+namespace reckon::kernels::cuda {
+
+constexpr const char* kFastTile = "fast_tile";
+
+// What a block computes, in weight rows × tokens. Tall tiles take more weight rows than tokens,
+// wide ones more tokens than weight rows, square ones as many.
+enum class FastTile : uint8_t { kAuto, kTall, kWide, kSquare };
+
+void matmul_fast_tile(const MatmulArgs& args, KernelContext& context);
+void matmul_group_fast_tile(const MatmulGroupArgs& args, KernelContext& context);
+void matmul_swiglu_fast_tile(const MatmulSwigluArgs& args, KernelContext& context);
+[[nodiscard]] const char* matmul_fast_tile_hash();
+
+// For Variant: of a matmul, a matmul_group or a matmul_swiglu.
+[[nodiscard]] std::string supports_fast_tile(const OpCall& call);
+[[nodiscard]] uint64_t fast_tile_scratch_bytes(const OpCall& call, const KernelParams& params,
+                                               int threads);
+[[nodiscard]] int fast_tile_preference(const OpCall& call);
+
+}  // namespace reckon::kernels::cuda
