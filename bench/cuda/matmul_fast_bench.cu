@@ -3,6 +3,7 @@
 //   matmul_fast_bench check    against float64 on the CPU, odd shapes, poisoned outputs, run twice
 //   matmul_fast_bench small    a few small shapes, for compute-sanitizer
 //   matmul_fast_bench time     TFLOP/s beside cuBLASLt on bf16 weights, interleaved
+//   matmul_fast_bench sweep    every cut of fast_tile
 //
 // Build (the *.hash.h headers are made by the project's build; any folder with stand-ins will do):
 //   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src -I GENERATED \
@@ -26,6 +27,7 @@
 #include "kernels/cuda/dequantise.h"
 #include "kernels/cuda/matmul_fast_cublas.h"
 #include "kernels/cuda/matmul_fast_input.h"
+#include "kernels/cuda/matmul_fast_plan.h"
 #include "kernels/cuda/matmul_fast_tile.h"
 #include "kernels/cuda/queue.h"
 #include "kernels/cuda/weight_tiles.h"
@@ -245,13 +247,17 @@ struct Variants {
   MatmulSwigluFn swiglu;
   uint64_t (*scratch_bytes)(const OpCall&, const KernelParams&, int);
 };
-std::vector<Variants> variants() {
+std::vector<Variants> variants(bool portable) {
   std::vector<Variants> all;
   all.push_back({kFastTile, matmul_fast_tile, matmul_group_fast_tile, matmul_swiglu_fast_tile,
                  fast_tile_scratch_bytes});
   if (blaslt_available()) {
     all.push_back({kFastCublas, matmul_fast_cublas, matmul_group_fast_cublas,
                    matmul_swiglu_fast_cublas, fast_cublas_scratch_bytes});
+  }
+  if (portable) {
+    all.push_back({"fast_tile, mma", matmul_fast_tile_mma, matmul_group_fast_tile_mma,
+                   matmul_swiglu_fast_tile_mma, fast_tile_scratch_bytes});
   }
   return all;
 }
@@ -428,7 +434,7 @@ int check(bool small) {
       const TestWeight first(type, shape.n, shape.k, random),
           second(type, shape.n, shape.k, random);
       for (const int64_t r : rows) {
-        for (const Variants& v : variants()) {
+        for (const Variants& v : variants(true)) {
           check_shape(bench, v, type, first, second, shape.n, shape.k, r);
         }
       }
@@ -566,7 +572,7 @@ int time_all(bool quick) {
         1, std::min<int64_t>(kCalls, static_cast<int64_t>(pool) / (shape.n * shape.k * weights)));
     for (const int64_t rows : row_counts) {
       std::vector<std::unique_ptr<Replay>> replays;
-      for (const Variants& v : variants()) {
+      for (const Variants& v : variants(false)) {
         bench.declare(v, shape.op, DType::kP4, rows, shape.n, shape.k);
         replays.push_back(std::make_unique<Replay>(bench, kCalls, [&](int i) {
           const uint8_t* weight = tiles.get() + i % copies * bytes * weights;
@@ -655,6 +661,82 @@ int time_all(bool quick) {
   return 0;
 }
 
+// Every cut of fast_tile, beside what the rule picks (in brackets), for its constants.
+int sweep() {
+  Bench bench;
+  const size_t pool = size_t{1} << 30;
+  Device<uint8_t> tiles(pool);
+  Device<float> x(size_t{2048} * 17408), out(size_t{2048} * 34816);
+  fill_p4<<<2048, 256>>>(reinterpret_cast<uint32_t*>(tiles.get()), pool / 4);
+  fill_f32<<<2048, 256>>>(x.get(), x.size());
+  CUDA_OK(cudaDeviceSynchronize());
+  const int64_t shapes[][2] = {{4096, 4096}, {6144, 4096}, {14336, 4096}, {4096, 14336},
+                               {34816, 5120}, {5120, 17408}};
+  for (const auto& shape : shapes) {
+    const int64_t n = shape[0], k = shape[1], bytes = tile_bytes(TileType::kP4, n, k);
+    const int64_t copies = std::min<int64_t>(kCalls, static_cast<int64_t>(pool) / bytes);
+    for (const int64_t rows : {17, 32, 64, 128, 256, 512, 1024, 2048}) {
+      bench.declare(variants(false)[0], Op::kMatmul, DType::kP4, rows, n, k);
+      std::vector<TileCut> cuts;
+      std::vector<std::unique_ptr<Replay>> replays;
+      for (const int slices : {1, 2}) {
+        for (const int tokens : {16, 32, 64, 128, 256}) {
+          if (tokens > padded_tokens(rows) || (tokens == 256 && slices == 2)) continue;
+          if (tokens * 4 < std::min<int64_t>(rows, 256)) continue;
+          for (const int split : {1, 2, 4, 8}) {
+            if (split > 1 && (tokens == 256 || n / (128 * slices) * (rows / tokens) > 300)) continue;
+            const TileCut cut{slices, tokens, split};
+            cuts.push_back(cut);
+            replays.push_back(std::make_unique<Replay>(bench, kCalls, [&, cut](int i) {
+              MatmulArgs args;
+              args.x = x.get(), args.weight = tiles.get() + i % copies * bytes;
+              args.weight_type = DType::kP4, args.out = out.get();
+              args.rows = rows, args.n = n, args.k = k;
+              matmul_fast_tile_cut(args, cut, bench.context);
+            }));
+          }
+        }
+      }
+      for (int repeat = 0; repeat < 7; ++repeat) {
+        for (auto& replay : replays) replay->run();
+      }
+      std::vector<size_t> order(cuts.size());
+      for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+      std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return replays[a]->median() < replays[b]->median();
+      });
+      const TileCut rule = tile_cut(FastTile::kAuto, TileType::kP4, false, rows, n, k, 132);
+      std::printf("%lldx%lldx%lld:", (long long)rows, (long long)n, (long long)k);
+      for (const size_t i : order) {
+        const bool picked = cuts[i] == rule;
+        std::printf(" %s%dx%d/%d %.1f%s", picked ? "[" : "", cuts[i].slices, cuts[i].tokens,
+                    cuts[i].split, replays[i]->median(), picked ? "]" : "");
+      }
+      std::printf("\n");
+    }
+  }
+  return 0;
+}
+
+// One cut, for a profiler: rows n k slices tokens split.
+int one(char** argv) {
+  Bench bench;
+  const int64_t rows = std::atoll(argv[0]), n = std::atoll(argv[1]), k = std::atoll(argv[2]);
+  const TileCut cut{std::atoi(argv[3]), std::atoi(argv[4]), std::atoi(argv[5])};
+  const int64_t bytes = tile_bytes(TileType::kP4, n, k);
+  Device<uint8_t> tiles(static_cast<size_t>(bytes));
+  Device<float> x(static_cast<size_t>(rows * k)), out(static_cast<size_t>(rows * n));
+  fill_p4<<<2048, 256>>>(reinterpret_cast<uint32_t*>(tiles.get()), static_cast<uint64_t>(bytes / 4));
+  fill_f32<<<2048, 256>>>(x.get(), x.size());
+  bench.declare(variants(false)[0], Op::kMatmul, DType::kP4, rows, n, k);
+  MatmulArgs args;
+  args.x = x.get(), args.weight = tiles.get(), args.weight_type = DType::kP4, args.out = out.get();
+  args.rows = rows, args.n = n, args.k = k;
+  for (int i = 0; i < 3; ++i) matmul_fast_tile_cut(args, cut, bench.context);
+  CUDA_OK(cudaDeviceSynchronize());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -666,6 +748,8 @@ int main(int argc, char** argv) {
   if (mode == "small") return check(true);
   if (mode == "time") return time_all(false);
   if (mode == "quick") return time_all(true);
-  std::printf("matmul_fast_bench check | small | time | quick\n");
+  if (mode == "sweep") return sweep();
+  if (mode == "one" && argc == 8) return one(argv + 2);
+  std::printf("matmul_fast_bench check | small | time | quick | sweep | one ROWS N K SLICES TOKENS SPLIT\n");
   return 2;
 }

@@ -50,4 +50,9 @@ struct TileProblem {
 // the number of blocks of 64 in k.
 void matmul_fast_tile_cut(const MatmulArgs& args, const TileCut& cut, KernelContext& context);
 
+// For tests: the kernels of compute capability 8.0 on any device.
+void matmul_fast_tile_mma(const MatmulArgs& args, KernelContext& context);
+void matmul_group_fast_tile_mma(const MatmulGroupArgs& args, KernelContext& context);
+void matmul_swiglu_fast_tile_mma(const MatmulSwigluArgs& args, KernelContext& context);
+
 }  // namespace reckon::kernels::cuda

@@ -1,5 +1,7 @@
 #include "kernels/cuda/matmul_fast_tile.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/matmul_fast_input.h"
 #include "kernels/cuda/matmul_fast_plan.h"
 #include "kernels/cuda/matmul_fast_tile.hash.h"
@@ -34,9 +36,15 @@ Device current_device(KernelContext& context) {
   return device;
 }
 
+// Tokens of the mma kernel's tile; it knows no slices and no split.
+TileCut mma_cut(int64_t rows) {
+  return {1, static_cast<int>(std::min<int64_t>(padded_tokens(rows), 128)), 1};
+}
+
 // Converts x and multiplies it with the parts that `problem` names; sizes not set yet are set here.
 void run(KernelContext& context, const float* x, DType weight_type, int64_t rows, int64_t k,
-         bool swiglu, TileProblem problem, const TileCut* forced) {
+         bool swiglu, TileProblem problem, const TileCut* forced = nullptr,
+         const TileUnit* unit = nullptr) {
   Queue& q = queue(context);
   const TileType type = *fast_tile_type(weight_type);
   const bool bf16 = type == TileType::kBf16;
@@ -53,15 +61,18 @@ void run(KernelContext& context, const float* x, DType weight_type, int64_t rows
   int64_t n = 0;
   for (int i = 0; i < (swiglu ? 1 : problem.parts); ++i) n += problem.n[i];
   TileForm form;
-  form.cut = forced != nullptr
-                 ? *forced
+  form.unit = unit != nullptr ? *unit : device.unit;
+  form.cut = forced != nullptr ? *forced
+             : form.unit == TileUnit::kMma
+                 ? mma_cut(rows)
                  : tile_cut(FastTile::kAuto, type, swiglu, rows, n, k, device.multiprocessors);
-  form.unit = device.unit;
   form.swiglu = swiglu;
   form.overlap = q.overlap;
   form.multiprocessors = device.multiprocessors;
   form.stream = q.stream;
-  const int tile_rows = swiglu ? 128 : 128 * form.cut.slices;
+  const int tile_rows = form.unit == TileUnit::kMma ? (swiglu ? 64 : 128)
+                        : swiglu                    ? 128
+                                                    : 128 * form.cut.slices;
   if (swiglu) problem.parts = 1;
   for (int i = 0; i < problem.parts; ++i) {
     problem.first_tile[i + 1] = problem.first_tile[i] + (problem.n[i] + tile_rows - 1) / tile_rows;
@@ -90,20 +101,7 @@ TileProblem problem_of(const MatmulArgs& args) {
   return problem;
 }
 
-}  // namespace
-
-void matmul_fast_tile(const MatmulArgs& args, KernelContext& context) {
-  stamp(context, kFastTile, kSourceHash, args);
-  run(context, args.x, args.weight_type, args.rows, args.k, false, problem_of(args), nullptr);
-}
-
-void matmul_fast_tile_cut(const MatmulArgs& args, const TileCut& cut, KernelContext& context) {
-  stamp(context, kFastTile, kSourceHash, args);
-  run(context, args.x, args.weight_type, args.rows, args.k, false, problem_of(args), &cut);
-}
-
-void matmul_group_fast_tile(const MatmulGroupArgs& args, KernelContext& context) {
-  stamp(context, kFastTile, kSourceHash, args);
+TileProblem problem_of(const MatmulGroupArgs& args) {
   TileProblem problem;
   problem.parts = args.count;
   for (int i = 0; i < args.count; ++i) {
@@ -111,17 +109,58 @@ void matmul_group_fast_tile(const MatmulGroupArgs& args, KernelContext& context)
     problem.out[i] = args.parts[i].out;
     problem.n[i] = static_cast<int32_t>(args.parts[i].n);
   }
-  run(context, args.x, args.weight_type, args.rows, args.k, false, problem, nullptr);
+  return problem;
 }
 
-void matmul_swiglu_fast_tile(const MatmulSwigluArgs& args, KernelContext& context) {
-  stamp(context, kFastTile, kSourceHash, args);
+TileProblem problem_of(const MatmulSwigluArgs& args) {
   TileProblem problem;
   problem.weight[0] = static_cast<const uint8_t*>(args.gate);
   problem.weight[1] = static_cast<const uint8_t*>(args.up);
   problem.out[0] = args.out;
   problem.n[0] = problem.n[1] = static_cast<int32_t>(args.n);
-  run(context, args.x, args.weight_type, args.rows, args.k, true, problem, nullptr);
+  return problem;
+}
+
+}  // namespace
+
+void matmul_fast_tile(const MatmulArgs& args, KernelContext& context) {
+  stamp(context, kFastTile, kSourceHash, args);
+  run(context, args.x, args.weight_type, args.rows, args.k, false, problem_of(args));
+}
+
+void matmul_fast_tile_cut(const MatmulArgs& args, const TileCut& cut, KernelContext& context) {
+  stamp(context, kFastTile, kSourceHash, args);
+  run(context, args.x, args.weight_type, args.rows, args.k, false, problem_of(args), &cut);
+}
+
+void matmul_fast_tile_mma(const MatmulArgs& args, KernelContext& context) {
+  const TileUnit unit = TileUnit::kMma;
+  stamp(context, kFastTile, kSourceHash, args);
+  run(context, args.x, args.weight_type, args.rows, args.k, false, problem_of(args), nullptr,
+      &unit);
+}
+
+void matmul_group_fast_tile(const MatmulGroupArgs& args, KernelContext& context) {
+  stamp(context, kFastTile, kSourceHash, args);
+  run(context, args.x, args.weight_type, args.rows, args.k, false, problem_of(args));
+}
+
+void matmul_group_fast_tile_mma(const MatmulGroupArgs& args, KernelContext& context) {
+  const TileUnit unit = TileUnit::kMma;
+  stamp(context, kFastTile, kSourceHash, args);
+  run(context, args.x, args.weight_type, args.rows, args.k, false, problem_of(args), nullptr,
+      &unit);
+}
+
+void matmul_swiglu_fast_tile(const MatmulSwigluArgs& args, KernelContext& context) {
+  stamp(context, kFastTile, kSourceHash, args);
+  run(context, args.x, args.weight_type, args.rows, args.k, true, problem_of(args));
+}
+
+void matmul_swiglu_fast_tile_mma(const MatmulSwigluArgs& args, KernelContext& context) {
+  const TileUnit unit = TileUnit::kMma;
+  stamp(context, kFastTile, kSourceHash, args);
+  run(context, args.x, args.weight_type, args.rows, args.k, true, problem_of(args), nullptr, &unit);
 }
 
 const char* matmul_fast_tile_hash() {

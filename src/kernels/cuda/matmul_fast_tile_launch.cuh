@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/matmul_fast_mma.cuh"
 #include "kernels/cuda/matmul_fast_tile_launch.h"
 #include "kernels/cuda/matmul_fast_wgmma.cuh"
 
@@ -42,8 +43,36 @@ TileLaunch launch_wgmma(const TileForm& form, const TileProblem& problem) {
   return launch;
 }
 
+template <TileType kType, int kTokens, bool kSwiglu>
+TileLaunch launch_mma(const TileForm& form, const TileProblem& problem) {
+  using Shape = MmaShape<kType, kTokens>;
+  auto* kernel = fast_tile_mma<kType, kTokens, kSwiglu>;
+  TileLaunch launch{reinterpret_cast<const void*>(kernel),
+                    dim3(static_cast<unsigned>(problem.tiles)), dim3(Shape::kThreads),
+                    Shape::kSharedBytes, cudaSuccess};
+  launch.error = cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      Shape::kSharedBytes);
+  if (launch.error != cudaSuccess) return launch;
+  kernel<<<launch.grid, launch.block, launch.shared_bytes, form.stream>>>(problem);
+  launch.error = cudaGetLastError();
+  return launch;
+}
+
+template <TileType kType, bool kSwiglu>
+TileLaunch launch_mma(const TileForm& form, const TileProblem& problem) {
+  const int tokens = form.cut.tokens;
+  return tokens == 16   ? launch_mma<kType, 16, kSwiglu>(form, problem)
+         : tokens == 32 ? launch_mma<kType, 32, kSwiglu>(form, problem)
+         : tokens == 64 ? launch_mma<kType, 64, kSwiglu>(form, problem)
+                        : launch_mma<kType, 128, kSwiglu>(form, problem);
+}
+
 template <TileType kType>
 TileLaunch launch_tiles(const TileForm& form, const TileProblem& problem) {
+  if (form.unit == TileUnit::kMma) {
+    return form.swiglu ? launch_mma<kType, true>(form, problem)
+                       : launch_mma<kType, false>(form, problem);
+  }
   const int tokens = form.cut.tokens;
   if (form.swiglu) {
     return tokens == 16   ? launch_wgmma<kType, 2, 16, true>(form, problem)

@@ -7,22 +7,28 @@
 //    be stored to shared memory unpacked, 2 bytes each, before the tensor cores could read them.
 //  - tokens are the n of wgmma, 16 ... 256, so few rows cost few cycles.
 //  - activations lie in global memory as wgmma wants them in shared memory (matmul_fast_input.h):
-//    a stage is one bulk copy, without a tensor map.
-//  - two warpgroups multiply, one more warp copies. Where the accumulators are large, it stands for
+//    a stage of x is one bulk copy, without a tensor map.
+//  - a strip of weights belongs to one warp, which copies it for itself (cp.async into a ring of its
+//    own): no barrier, and the copies of the next tile start before this one ends. As bulk copies by
+//    one warp, 576 bytes each, they cost 100 cycles apiece and starved tiles of 128 tokens and fewer.
+//  - two warpgroups multiply, one more warp copies x. Where the accumulators are large, it stands for
 //  a
 //    whole third warpgroup, which gives its registers to the others (setmaxnreg): 128 accumulators
 //    and two sets of A fragments want more than the 168 that the assembler grants otherwise.
-//  - k-step w + 1 is unpacked while the tensor cores work on w: one group of wgmma in flight a
-//    warpgroup, and the other warpgroup's between.
+//  - the next block of K is unpacked into a second set of A registers while the tensor cores work on
+//    this one. In groups of a single k-step, the wait for the next stage's barrier, its loads and its
+//    first unpacking had only one step in flight to hide behind: 18 % slower at 128 × 256.
 //  - K is split over a cluster where there are fewer tiles than multiprocessors. Partial sums meet
 //    in distributed shared memory, in ascending order: deterministic, and no second launch.
 #pragma once
 
 #include <cooperative_groups.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/cuda/matmul_fast_plan.h"
+#include "kernels/cuda/matmul_fast_store.cuh"
 #include "kernels/cuda/matmul_fast_unpack.cuh"
 #include "kernels/cuda/matmul_fast_wgmma_ops.cuh"
 
@@ -32,21 +38,27 @@ inline constexpr int kWgmmaConsumers = 256;  // two warpgroups
 
 template <TileType kType, int kSlices, int kTokens>
 struct WgmmaShape {
+  static constexpr int kTileBytes = static_cast<int>(tile_bytes(kType));
   static constexpr int kStrips = 8 * kSlices;
-  static constexpr int kXBytes = kTokens * 128;
-  static constexpr int kWeightBytes = kStrips * static_cast<int>(tile_bytes(kType));
-  static constexpr int kStageBytes = kXBytes + kWeightBytes;
   // Two blocks a multiprocessor where the accumulators are small.
   static constexpr int kBlocks = kSlices * kTokens <= 64 ? 2 : 1;
   static constexpr int kThreads = kWgmmaConsumers + (kBlocks == 2 ? 32 : 128);
-  static constexpr int kBudget = (kBlocks == 2 ? 110 : 222) * 1024;
-  static constexpr int kStages = kBudget / kStageBytes < 8 ? kBudget / kStageBytes : 8;
-  static constexpr int kPartialBytes = kSlices * kTokens / 2 * kWgmmaConsumers * 4;
-  static constexpr int kBufferBytes =
-      kStages * kStageBytes > kPartialBytes || kTokens > 128 ? kStages* kStageBytes : kPartialBytes;
-  // Stages, two barriers each, and room to align the first stage to 1024.
-  static constexpr int kSharedBytes = kBufferBytes + kStages * 16 + 1024;
-  static_assert(kStages >= 2 && kSharedBytes <= 227 * 1024);
+  static constexpr int kBudget = (kBlocks == 2 ? 112 : 224) * 1024;
+  // Blocks of weights under way a warp, then stages of x, as many as fit.
+  static constexpr int kWeightBudget = (kBlocks == 2 ? 48 : 76) * 1024;
+  static constexpr int kDepth = std::min(kWeightBudget / (kStrips * kTileBytes), 8);
+  static constexpr int kWeightBytes = kStrips * kTileBytes * kDepth;
+  static constexpr int kScaleBytes = 2 * kTokens * 4;
+  static constexpr int kXBytes = kTokens * 128;
+  static constexpr int kStages =
+      std::min((kBudget - kWeightBytes - kScaleBytes - 256) / kXBytes, 8);
+  // The partial sums of a split tile take the place of all this.
+  static constexpr int kPartialBytes =
+      kTokens > 128 ? 0 : kSlices * kTokens / 2 * kWgmmaConsumers * 4;
+  static constexpr int kScales = std::max(kStages * kXBytes + kWeightBytes, kPartialBytes);
+  static constexpr int kBarriers = kScales + kScaleBytes;
+  static constexpr int kSharedBytes = kBarriers + kStages * 16;
+  static_assert(kStages >= 2 && kDepth >= 2 && kSharedBytes <= 227 * 1024);
 };
 
 __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
@@ -98,65 +110,31 @@ __device__ __forceinline__ void pin(float (&values)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(values[i])::"memory");
 }
 
-// Which weights a tile multiplies.
-struct TilePlace {
-  int part, row_tile, token_tile;
-};
-__device__ __forceinline__ TilePlace tile_place(const TileProblem& p, int tile) {
-  // Tokens first: blocks that run together share weights and sweep all of x.
-  TilePlace place{0, tile / p.token_tiles, tile % p.token_tiles};
-  while (place.part + 1 < p.parts && place.row_tile >= p.first_tile[place.part + 1]) ++place.part;
-  place.row_tile -= p.first_tile[place.part];
-  return place;
-}
-
-__device__ __forceinline__ float swiglu_of(float gate, float up) {
-  return gate / (1 + __expf(-gate)) * up;
-}
-
 template <TileType kType, int kSlices, int kTokens, bool kSwiglu>
 struct WgmmaKernel {
   using Shape = WgmmaShape<kType, kSlices, kTokens>;
   static constexpr int kTileBytes = static_cast<int>(tile_bytes(kType));
 
   struct Pipeline {
-    uint32_t x, weights, full, empty;  // shared addresses of the first stage
-    const uint8_t* weight_bytes;
+    uint8_t* base;         // stages of x, the warps' rings, scales, barriers
+    uint32_t full, empty;  // shared addresses of the first stage's barriers
   };
 
+  // One lane: the stages of x.
   __device__ static void produce(const TileProblem& p, const Pipeline& pipe, int first_block,
                                  int last_block, int first, int step) {
-    const int lane = static_cast<int>(threadIdx.x % 32);
+    const uint32_t stages = shared_address(pipe.base);
+    const int64_t block_bytes = static_cast<int64_t>(p.padded_rows) * 128;
     int stage = 0;
     uint32_t parity = 1;
-    bool x_ready = false;
+    asm volatile("griddepcontrol.wait;" ::: "memory");
     for (int tile = first; tile < p.tiles; tile += step) {
-      const TilePlace place = tile_place(p, tile);
-      // Strips beyond the matrix are read as its last one; their results are not stored.
-      const int part = kSwiglu ? lane % 2 : place.part;
-      const int strip =
-          kSwiglu ? place.row_tile * 8 + lane / 2 : place.row_tile * Shape::kStrips + lane;
-      const int strips = (p.n[part] + 15) / 16;
-      const uint8_t* weight =
-          p.weight[part] + static_cast<int64_t>(min(strip, strips - 1)) * p.k_blocks * kTileBytes;
-      const uint8_t* x = p.x + static_cast<int64_t>(place.token_tile) * Shape::kXBytes;
-      for (int block = first_block; block < last_block; ++block) {
+      const uint8_t* x = p.x + static_cast<int64_t>(tile % p.token_tiles) * Shape::kXBytes +
+                         first_block * block_bytes;
+      for (int block = first_block; block < last_block; ++block, x += block_bytes) {
         barrier_wait(pipe.empty + stage * 8, parity);
-        const uint32_t full = pipe.full + stage * 8;
-        if (lane == 0) barrier_expect(full, Shape::kStageBytes);
-        __syncwarp();
-        if (lane < Shape::kStrips) {
-          bulk_copy(pipe.weights + stage * Shape::kWeightBytes + lane * kTileBytes,
-                    weight + static_cast<int64_t>(block) * kTileBytes, kTileBytes, full);
-        }
-        if (!x_ready) {
-          asm volatile("griddepcontrol.wait;" ::: "memory");
-          x_ready = true;
-        }
-        if (lane == 0) {
-          bulk_copy(pipe.x + stage * Shape::kXBytes,
-                    x + static_cast<int64_t>(block) * p.padded_rows * 128, Shape::kXBytes, full);
-        }
+        barrier_expect(pipe.full + stage * 8, Shape::kXBytes);
+        bulk_copy(stages + stage * Shape::kXBytes, x, Shape::kXBytes, pipe.full + stage * 8);
         if (++stage == Shape::kStages) {
           stage = 0;
           parity ^= 1;
@@ -165,94 +143,250 @@ struct WgmmaKernel {
     }
   }
 
-  template <int kW>
-  __device__ __forceinline__ static void multiply(const TileWords<kType> (&words)[kSlices],
-                                                  uint32_t (&a)[2][kSlices][4],
+  // The strips of one warp, tile after tile: kDepth - 1 blocks of K ahead of the products.
+  class Weights {
+   public:
+    __device__ Weights(const TileProblem& p, const Pipeline& pipe, int first_block, int last_block,
+                       int first, int step)
+        : p_(p),
+          ring_(pipe.base + Shape::kStages * Shape::kXBytes +
+                threadIdx.x / 32 * (Shape::kWeightBytes / 8)),
+          first_block_(first_block),
+          blocks_(last_block - first_block),
+          tile_(first),
+          step_(step) {
+      point();
+      for (int i = 0; i < Shape::kDepth - 1; ++i) fetch();
+    }
+
+    // The next block of K into registers, and one more on its way.
+    __device__ __forceinline__ void load(TileWords<kType> (&words)[kSlices]) {
+      asm volatile("cp.async.wait_group %0;" ::"n"(Shape::kDepth - 2) : "memory");
+      __syncwarp();
+#pragma unroll
+      for (int s = 0; s < kSlices; ++s) {
+        words[s].load(ring_ + (out_ * kSlices + s) * kTileBytes,
+                      static_cast<int>(threadIdx.x % 32));
+      }
+      out_ = out_ + 1 == Shape::kDepth ? 0 : out_ + 1;
+      fetch();  // over the block before, which every lane has unpacked
+    }
+
+   private:
+    __device__ __forceinline__ void point() {
+      if (tile_ >= p_.tiles) return;
+      const TilePlace place = tile_place(p_, tile_);
+      const int warp = static_cast<int>(threadIdx.x / 32);
+#pragma unroll
+      for (int s = 0; s < kSlices; ++s) {
+        // Strips beyond the matrix are read as its last one; their results are not stored.
+        const int part = kSwiglu ? s : place.part;
+        const int strip = kSwiglu ? place.row_tile * 8 + warp
+                                  : place.row_tile * Shape::kStrips + warp * kSlices + s;
+        const int64_t row = min(strip, (p_.n[part] + 15) / 16 - 1);
+        from_[s] = p_.weight[part] + (row * p_.k_blocks + first_block_) * kTileBytes +
+                   threadIdx.x % 32 * 16;
+      }
+      left_ = blocks_;
+    }
+
+    __device__ __forceinline__ void fetch() {
+      if (tile_ < p_.tiles) {
+        const auto lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
+        for (int s = 0; s < kSlices; ++s) {
+          const uint32_t to =
+              shared_address(ring_ + (in_ * kSlices + s) * kTileBytes) + lane * 16;
+#pragma unroll
+          for (int i = 0; i < kTileBytes; i += 512) {
+            if (i + 512 <= kTileBytes || i + lane * 16 < kTileBytes) {
+              asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + i),
+                           "l"(from_[s] + i)
+                           : "memory");
+            }
+          }
+          from_[s] += kTileBytes;
+        }
+        if (--left_ == 0) {
+          tile_ += step_;
+          point();
+        }
+      }
+      in_ = in_ + 1 == Shape::kDepth ? 0 : in_ + 1;
+      asm volatile("cp.async.commit_group;" ::: "memory");
+    }
+
+    const TileProblem& p_;
+    uint8_t* ring_;
+    const uint8_t* from_[kSlices];
+    int first_block_, blocks_, tile_, step_;
+    int left_ = 0, in_ = 0, out_ = 0;
+  };
+
+  // k-steps that go into one group of wgmma, and so into one set of A registers: a block's four, or
+  // two of them where that would be too many registers.
+  static constexpr int kBatch = kSlices == 2 || kTokens == 64 ? 2 : 4;
+
+  struct Fragments {
+    uint32_t a[kBatch][kSlices][4] = {};
+
+    // Called when the group that reads them is through: until then the assembler must not give
+    // their registers to anything else, which it would do after the next wait for any group.
+    __device__ __forceinline__ void retire() {
+#pragma unroll
+      for (int w = 0; w < kBatch; ++w) {
+#pragma unroll
+        for (int s = 0; s < kSlices; ++s) {
+#pragma unroll
+          for (int r = 0; r < 4; ++r) asm volatile("" ::"r"(a[w][s][r]) : "memory");
+        }
+      }
+    }
+
+    template <int kFirst>
+    __device__ __forceinline__ void unpack(const TileWords<kType> (&words)[kSlices]) {
+#pragma unroll
+      for (int s = 0; s < kSlices; ++s) {
+        words[s].template fragment<kFirst>(a[0][s]);
+        words[s].template fragment<kFirst + 1>(a[1][s]);
+        if constexpr (kBatch == 4) {
+          words[s].template fragment<2>(a[2][s]);
+          words[s].template fragment<3>(a[3][s]);
+        }
+      }
+    }
+  };
+
+  // One group: k-steps kFirst ... of the stage whose x descriptor is given. Returns when the group
+  // before it is through, with this one running.
+  template <int kFirst>
+  __device__ __forceinline__ static void multiply(const Fragments& fragments,
                                                   float (&sums)[kSlices][kTokens / 2], uint64_t x,
                                                   int accumulate) {
-#pragma unroll
-    for (int s = 0; s < kSlices; ++s) words[s].template fragment<kW>(a[kW % 2][s]);
     wgmma_fence();
 #pragma unroll
-    for (int s = 0; s < kSlices; ++s) {
-      Wgmma<kTokens, kType == TileType::kBf16>::run(sums[s], a[kW % 2][s], x + 2 * kW, accumulate);
+    for (int w = 0; w < kBatch; ++w) {
+#pragma unroll
+      for (int s = 0; s < kSlices; ++s) {
+        Wgmma<kTokens, kType == TileType::kBf16>::run(sums[s], fragments.a[w][s],
+                                                      x + 2 * (kFirst + w), accumulate | w);
+      }
     }
     wgmma_commit();
     wgmma_wait<1>();
   }
 
-  // One result of this thread: weight row `row` (of the part), token `token`.
-  __device__ __forceinline__ static void put(const TileProblem& p, const TilePlace& place, int row,
-                                             int token, float value) {
-    if (row < p.n[place.part] && token < p.rows) {
-      p.out[place.part][static_cast<int64_t>(token) * p.n[place.part] + row] = value;
-    }
-  }
+  // Where a consumer stands in the pipeline.
+  struct Cursor {
+    int stage = 0;
+    uint32_t parity = 0;
 
-  // Stores tokens 8j ... 8j + 7 of the tile: values[slice][e], e as wgmma numbers an 8-token piece.
-  __device__ __forceinline__ static void store(const TileProblem& p, const TilePlace& place, int j,
-                                               const float (&values)[kSlices][4]) {
-    const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-    const int token = place.token_tile * kTokens + 8 * j + lane % 4 * 2;
-    float scale[2] = {1, 1};
-    if (p.scales != nullptr) {
-      if (token < p.rows) scale[0] = p.scales[token];
-      if (token + 1 < p.rows) scale[1] = p.scales[token + 1];
-    }
-    const int strips = kSwiglu ? 8 : Shape::kStrips;
-#pragma unroll
-    for (int s = 0; s < (kSwiglu ? 1 : kSlices); ++s) {
-      const int slot = kSwiglu ? warp : warp * kSlices + s;
-      const int row = (place.row_tile * strips + slot) * 16 + lane / 4;
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        float value = values[s][e] * scale[e % 2];
-        if constexpr (kSwiglu) value = swiglu_of(value, values[1][e] * scale[e % 2]);
-        put(p, place, row + e / 2 * 8, token + e % 2, value);
+    __device__ __forceinline__ void advance() {
+      if (++stage == Shape::kStages) {
+        stage = 0;
+        parity ^= 1;
       }
     }
+    // 128-byte swizzle, 8-row atoms 1024 bytes apart; k advances by 32 bytes inside an atom.
+    __device__ __forceinline__ uint64_t x(const Pipeline& pipe) const {
+      return (uint64_t{1} << 62) | (uint64_t{64} << 32) | (uint64_t{1} << 16) |
+             ((shared_address(pipe.base) + stage * Shape::kXBytes) >> 4);
+    }
+    __device__ __forceinline__ void wait(const Pipeline& pipe) const {
+      barrier_wait(pipe.full + stage * 8, parity);
+    }
+    __device__ __forceinline__ void release(const Pipeline& pipe) const {
+      if (threadIdx.x % 32 == 0) barrier_arrive(pipe.empty + stage * 8);
+    }
+  };
+
+  // The products of `blocks` blocks of K, at least one; `cursor` is past them afterwards. The last
+  // group may still run.
+  __device__ __forceinline__ static void multiply_blocks(const Pipeline& pipe, int blocks,
+                                                         Weights& weights, Cursor& cursor,
+                                                         float (&sums)[kSlices][kTokens / 2]) {
+    TileWords<kType> words[kSlices];
+    Fragments first, second;
+    Cursor before = cursor;
+    weights.load(words);
+    first.template unpack<0>(words);
+    if constexpr (kBatch == 4) {
+      // Two blocks a turn, so that each set of registers is named at compile time.
+      for (int block = 0; block < blocks; block += 2) {
+        cursor.wait(pipe);
+        multiply<0>(first, sums, cursor.x(pipe), block);
+        second.retire();
+        if (block > 0) before.release(pipe);
+        before = cursor;
+        cursor.advance();
+        if (block + 1 == blocks) break;
+        weights.load(words);
+        second.template unpack<0>(words);
+        cursor.wait(pipe);
+        multiply<0>(second, sums, cursor.x(pipe), 1);
+        first.retire();
+        before.release(pipe);
+        before = cursor;
+        cursor.advance();
+        if (block + 2 == blocks) break;
+        weights.load(words);
+        first.template unpack<0>(words);
+      }
+    } else {
+      for (int block = 0; block < blocks; ++block) {
+        cursor.wait(pipe);
+        multiply<0>(first, sums, cursor.x(pipe), block);
+        second.retire();
+        if (block > 0) before.release(pipe);
+        second.template unpack<2>(words);
+        multiply<2>(second, sums, cursor.x(pipe), 1);
+        first.retire();
+        before = cursor;
+        cursor.advance();
+        if (block + 1 == blocks) break;
+        weights.load(words);
+        first.template unpack<0>(words);
+      }
+    }
+    wgmma_wait<0>();
+    first.retire();
+    second.retire();
+#pragma unroll
+    for (int s = 0; s < kSlices; ++s) pin(sums[s]);
+    before.release(pipe);
+  }
+
+  // Stores tokens 8j ... 8j + 7 of the tile.
+  __device__ __forceinline__ static void store(const TileProblem& p, const TilePlace& place, int j,
+                                               const float (&values)[kSlices][4], float2 scales,
+                                               bool whole) {
+    const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+    const int strip = kSwiglu ? place.row_tile * 8 + warp
+                              : place.row_tile * Shape::kStrips + warp * kSlices;
+    store_piece<kSlices, kSwiglu>(p, place.part, strip * 16 + lane / 4,
+                                  place.token_tile * kTokens + 8 * j + lane % 4 * 2, values, scales,
+                                  whole);
   }
 
   __device__ static void consume(const TileProblem& p, const Pipeline& pipe, int first_block,
                                  int last_block, int first, int step, float* partial) {
-    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-    int stage = 0;
-    uint32_t parity = 0;
+    constexpr int kTileRows = kSwiglu ? 128 : 128 * kSlices;
+    Weights weights(p, pipe, first_block, last_block, first, step);
+    Cursor cursor;
     float sums[kSlices][kTokens / 2];
-    uint32_t a[2][kSlices][4];
+    // Scales of a tile's tokens, in turn in two places: who is done early may be a tile ahead.
+    auto* scales = reinterpret_cast<float*>(pipe.base + Shape::kScales);
+    asm volatile("griddepcontrol.wait;" ::: "memory");
     for (int tile = first; tile < p.tiles; tile += step) {
-      int previous = 0;
-      for (int block = first_block; block < last_block; ++block) {
-        barrier_wait(pipe.full + stage * 8, parity);
-        TileWords<kType> words[kSlices];
-#pragma unroll
-        for (int s = 0; s < kSlices; ++s) {
-          words[s].load(
-              pipe.weight_bytes + stage * Shape::kWeightBytes + (warp * kSlices + s) * kTileBytes,
-              lane);
-        }
-        // 128-byte swizzle, 8-row atoms 1024 bytes apart; k advances by 32 bytes inside an atom.
-        const uint64_t x = (uint64_t{1} << 62) | (uint64_t{64} << 32) | (uint64_t{1} << 16) |
-                           ((pipe.x + stage * Shape::kXBytes) >> 4);
-        multiply<0>(words, a, sums, x, block > first_block);
-        // The wait in multiply<0> leaves its own group running, so the last stage has been read.
-        if (block > first_block && lane == 0) barrier_arrive(pipe.empty + previous * 8);
-        multiply<1>(words, a, sums, x, 1);
-        multiply<2>(words, a, sums, x, 1);
-        multiply<3>(words, a, sums, x, 1);
-        previous = stage;
-        if (++stage == Shape::kStages) {
-          stage = 0;
-          parity ^= 1;
-        }
+      const TilePlace place = tile_place(p, tile);
+      if (threadIdx.x < kTokens) {
+        scales[threadIdx.x] =
+            token_scale(p, place.token_tile * kTokens + static_cast<int>(threadIdx.x));
       }
-      wgmma_wait<0>();
-#pragma unroll
-      for (int s = 0; s < kSlices; ++s) pin(sums[s]);
-      if (lane == 0) barrier_arrive(pipe.empty + previous * 8);
+      multiply_blocks(pipe, last_block - first_block, weights, cursor, sums);
+      asm volatile("bar.sync 1, %0;" ::"n"(kWgmmaConsumers) : "memory");
       if (partial != nullptr) {
-        // Both warpgroups are through with the stages that the partial sums overwrite.
-        asm volatile("bar.sync 1, %0;" ::"n"(kWgmmaConsumers) : "memory");
+        // Both warpgroups are through with what the partial sums overwrite.
 #pragma unroll
         for (int s = 0; s < kSlices; ++s) {
 #pragma unroll
@@ -262,28 +396,36 @@ struct WgmmaKernel {
         }
         return;
       }
-      const TilePlace place = tile_place(p, tile);
+      const bool whole = (place.token_tile + 1) * kTokens <= p.rows &&
+                         (place.row_tile + 1) * kTileRows <= p.n[place.part];
+      const float* mine = scales + threadIdx.x % 4 * 2;
+      const auto store_all = [&](bool is_whole) {
 #pragma unroll
-      for (int j = 0; j < kTokens / 8; ++j) {
-        float values[kSlices][4];
+        for (int j = 0; j < kTokens / 8; ++j) {
+          float values[kSlices][4];
 #pragma unroll
-        for (int s = 0; s < kSlices; ++s) {
+          for (int s = 0; s < kSlices; ++s) {
 #pragma unroll
-          for (int e = 0; e < 4; ++e) values[s][e] = sums[s][4 * j + e];
+            for (int e = 0; e < 4; ++e) values[s][e] = sums[s][4 * j + e];
+          }
+          store(p, place, j, values, *reinterpret_cast<const float2*>(mine + 8 * j), is_whole);
         }
-        store(p, place, j, values);
+      };
+      if (whole) {
+        store_all(true);
+      } else {
+        store_all(false);
       }
+      scales = reinterpret_cast<float*>(pipe.base + Shape::kScales) +
+               (scales == reinterpret_cast<float*>(pipe.base + Shape::kScales) ? kTokens : 0);
     }
   }
 
   __device__ static void run(const TileProblem& p) {
-    extern __shared__ uint8_t raw[];
-    uint8_t* base = raw + (1024 - shared_address(raw) % 1024) % 1024;
+    extern __shared__ __align__(1024) uint8_t base[];
     Pipeline pipe;
-    pipe.x = shared_address(base);
-    pipe.weight_bytes = base + Shape::kStages * Shape::kXBytes;
-    pipe.weights = shared_address(pipe.weight_bytes);
-    pipe.full = pipe.x + Shape::kBufferBytes;
+    pipe.base = base;
+    pipe.full = shared_address(base) + Shape::kBarriers;
     pipe.empty = pipe.full + Shape::kStages * 8;
     if (threadIdx.x == 0) {
       for (int i = 0; i < Shape::kStages; ++i) {
@@ -302,12 +444,11 @@ struct WgmmaKernel {
     auto* partial = reinterpret_cast<float*>(base);
     if (threadIdx.x >= kWgmmaConsumers) {
       if constexpr (Shape::kBlocks == 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-      if (threadIdx.x < kWgmmaConsumers + 32) {
+      if (threadIdx.x == kWgmmaConsumers) {
         produce(p, pipe, first_block, last_block, first, step);
       }
     } else {
       if constexpr (Shape::kBlocks == 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-      asm volatile("griddepcontrol.wait;" ::: "memory");
       consume(p, pipe, first_block, last_block, first, step, split > 1 ? partial : nullptr);
     }
     if constexpr (kTokens <= 128) {
@@ -330,7 +471,9 @@ struct WgmmaKernel {
               }
             }
           }
-          store(p, place, j, values);
+          const int token = place.token_tile * kTokens + 8 * j + static_cast<int>(threadIdx.x) % 4 * 2;
+          store(p, place, j, values, make_float2(token_scale(p, token), token_scale(p, token + 1)),
+                false);
         }
       }
       cluster.sync();
