@@ -670,8 +670,8 @@ int sweep() {
   fill_p4<<<2048, 256>>>(reinterpret_cast<uint32_t*>(tiles.get()), pool / 4);
   fill_f32<<<2048, 256>>>(x.get(), x.size());
   CUDA_OK(cudaDeviceSynchronize());
-  const int64_t shapes[][2] = {{4096, 4096}, {6144, 4096}, {14336, 4096}, {4096, 14336},
-                               {34816, 5120}, {5120, 17408}};
+  const int64_t shapes[][2] = {{4096, 4096},  {6144, 4096},  {14336, 4096}, {4096, 14336},
+                               {34816, 5120}, {5120, 17408}, {5120, 6144}};
   for (const auto& shape : shapes) {
     const int64_t n = shape[0], k = shape[1], bytes = tile_bytes(TileType::kP4, n, k);
     const int64_t copies = std::min<int64_t>(kCalls, static_cast<int64_t>(pool) / bytes);
@@ -680,11 +680,11 @@ int sweep() {
       std::vector<TileCut> cuts;
       std::vector<std::unique_ptr<Replay>> replays;
       for (const int slices : {1, 2}) {
-        for (const int tokens : {16, 32, 64, 128, 256}) {
-          if (tokens > padded_tokens(rows) || (tokens == 256 && slices == 2)) continue;
+        for (const int tokens : {16, 32, 64, 128, 160, 192, 256}) {
+          if ((tokens > 16 && tokens / 2 >= rows) || (tokens > 128 && slices == 2)) continue;
           if (tokens * 4 < std::min<int64_t>(rows, 256)) continue;
           for (const int split : {1, 2, 4, 8}) {
-            if (split > 1 && (tokens == 256 || n / (128 * slices) * (rows / tokens) > 300)) continue;
+            if (split > 1 && (tokens > 128 || n / (128 * slices) * (rows / tokens) > 300)) continue;
             const TileCut cut{slices, tokens, split};
             cuts.push_back(cut);
             replays.push_back(std::make_unique<Replay>(bench, kCalls, [&, cut](int i) {
@@ -702,10 +702,9 @@ int sweep() {
       }
       std::vector<size_t> order(cuts.size());
       for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-      std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-        return replays[a]->median() < replays[b]->median();
-      });
-      const TileCut rule = tile_cut(FastTile::kAuto, TileType::kP4, false, rows, n, k, 132);
+      std::sort(order.begin(), order.end(),
+                [&](size_t a, size_t b) { return replays[a]->median() < replays[b]->median(); });
+      const TileCut rule = tile_cut(FastTile::kAuto, false, rows, n, k, 132);
       std::printf("%lldx%lldx%lld:", (long long)rows, (long long)n, (long long)k);
       for (const size_t i : order) {
         const bool picked = cuts[i] == rule;
@@ -726,7 +725,8 @@ int one(char** argv) {
   const int64_t bytes = tile_bytes(TileType::kP4, n, k);
   Device<uint8_t> tiles(static_cast<size_t>(bytes));
   Device<float> x(static_cast<size_t>(rows * k)), out(static_cast<size_t>(rows * n));
-  fill_p4<<<2048, 256>>>(reinterpret_cast<uint32_t*>(tiles.get()), static_cast<uint64_t>(bytes / 4));
+  fill_p4<<<2048, 256>>>(reinterpret_cast<uint32_t*>(tiles.get()),
+                         static_cast<uint64_t>(bytes / 4));
   fill_f32<<<2048, 256>>>(x.get(), x.size());
   bench.declare(variants(false)[0], Op::kMatmul, DType::kP4, rows, n, k);
   MatmulArgs args;
@@ -750,6 +750,8 @@ int main(int argc, char** argv) {
   if (mode == "quick") return time_all(true);
   if (mode == "sweep") return sweep();
   if (mode == "one" && argc == 8) return one(argv + 2);
-  std::printf("matmul_fast_bench check | small | time | quick | sweep | one ROWS N K SLICES TOKENS SPLIT\n");
+  std::printf(
+      "matmul_fast_bench check | small | time | quick | sweep | one ROWS N K SLICES TOKENS "
+      "SPLIT\n");
   return 2;
 }

@@ -190,9 +190,9 @@ uint64_t fast_cublas_scratch_bytes(const OpCall& call, const KernelParams& /*par
   return static_cast<uint64_t>(layout_of(call.op, call.rows, call.n, call.k).total);
 }
 
-int fast_cublas_preference(const OpCall& call) {
-  (void)call;
-  return 0;
+int fast_cublas_preference(const OpCall& /*call*/) {
+  // Writing and reading the unpacked weights is 10 % of its time at 2,048 rows and most at 128.
+  return 10;
 }
 
 }  // namespace reckon::kernels::cuda

@@ -1,10 +1,10 @@
-// fast_tile from compute capability 8.0 up: mma.m16n8k16 with the weights as operand A, unpacked from
-// tiles straight into its registers, and the activations as operand B by ldmatrix.
+// fast_tile from compute capability 8.0 up: mma.m16n8k16 with the weights as operand A, unpacked
+// from tiles straight into its registers, and the activations as operand B by ldmatrix.
 //
 // The same idea as on 9.0 (matmul_fast_wgmma.cuh) with what is there before: 8 warps, 4 along the
-// weight rows (two strips each) × 2 along the tokens, fed by a cp.async pipeline. A strip is unpacked
-// by both warps that share it; exchanging it through shared memory would cost more than the second
-// unpacking.
+// weight rows (two strips each) × 2 along the tokens, fed by a cp.async pipeline. A strip is
+// unpacked by both warps that share it; exchanging it through shared memory would cost more than
+// the second unpacking.
 #pragma once
 
 #include <cstdint>
@@ -134,7 +134,8 @@ struct MmaKernel {
       stage = stage + 1 == Shape::kStages ? 0 : stage + 1;
       next = next + 1 == Shape::kStages ? 0 : next + 1;
     }
-    const int row = (place.row_tile * (kSwiglu ? 4 : 8) + warp_row * (kSwiglu ? 1 : 2)) * 16 + lane / 4;
+    const int row =
+        (place.row_tile * (kSwiglu ? 4 : 8) + warp_row * (kSwiglu ? 1 : 2)) * 16 + lane / 4;
     const int token = place.token_tile * kTokens + warp_token * (kTokens / 2) + lane % 4 * 2;
 #pragma unroll
     for (int j = 0; j < kPieces; ++j) {

@@ -14,7 +14,7 @@ namespace reckon::kernels::cuda {
 // order.
 struct TileCut {
   int slices = 1;   // 1, 2
-  int tokens = 64;  // 16, 32, 64, 128; 256 with one slice
+  int tokens = 64;  // 16, 32, 64, 128; with one slice and no split 160, 192, 256, too
   int split = 1;    // 1, 2, 4, 8
 
   friend bool operator==(const TileCut&, const TileCut&) = default;
@@ -40,11 +40,13 @@ struct TileProblem {
 
 // The cut for `rows` tokens, `n` weight rows (of a swiglu, of each of the two weights) and k on a
 // device of `multiprocessors`. matmul_fast_plan.cpp says by which model.
-[[nodiscard]] TileCut tile_cut(FastTile wanted, TileType type, bool swiglu, int64_t rows, int64_t n,
-                               int64_t k, int multiprocessors);
+[[nodiscard]] TileCut tile_cut(FastTile wanted, bool swiglu, int64_t rows, int64_t n, int64_t k,
+                               int multiprocessors);
 
-// Rows that the converted activations are padded to: a multiple of every cut's tokens for `rows`.
+// Rows that the converted activations have room for. The last tile of tokens may read past them, by
+// up to kTokenSlack rows at the end of the buffer; what it makes of that is not stored.
 [[nodiscard]] int64_t padded_tokens(int64_t rows);
+inline constexpr int64_t kTokenSlack = 256;
 
 // For tuning: one matmul with a given cut; tokens must divide padded_tokens(rows), split at most
 // the number of blocks of 64 in k.

@@ -17,7 +17,7 @@ constexpr int64_t rounded_up(int64_t value, int64_t step) {
 
 // The call's scratch: converted activations (matmul_fast_input.h), then scales [rows].
 int64_t input_bytes(int64_t rows, int64_t k) {
-  return rounded_up(tiles_of(k) * padded_tokens(rows) * kTileColumns * 2, 256);
+  return rounded_up((tiles_of(k) * padded_tokens(rows) + kTokenSlack) * kTileColumns * 2, 256);
 }
 
 struct Device {
@@ -38,7 +38,7 @@ Device current_device(KernelContext& context) {
 
 // Tokens of the mma kernel's tile; it knows no slices and no split.
 TileCut mma_cut(int64_t rows) {
-  return {1, static_cast<int>(std::min<int64_t>(padded_tokens(rows), 128)), 1};
+  return {1, rows <= 16 ? 16 : rows <= 32 ? 32 : rows <= 64 ? 64 : 128, 1};
 }
 
 // Converts x and multiplies it with the parts that `problem` names; sizes not set yet are set here.
@@ -65,7 +65,7 @@ void run(KernelContext& context, const float* x, DType weight_type, int64_t rows
   form.cut = forced != nullptr ? *forced
              : form.unit == TileUnit::kMma
                  ? mma_cut(rows)
-                 : tile_cut(FastTile::kAuto, type, swiglu, rows, n, k, device.multiprocessors);
+                 : tile_cut(FastTile::kAuto, swiglu, rows, n, k, device.multiprocessors);
   form.swiglu = swiglu;
   form.overlap = q.overlap;
   form.multiprocessors = device.multiprocessors;
@@ -177,9 +177,9 @@ uint64_t fast_tile_scratch_bytes(const OpCall& call, const KernelParams& /*param
   return static_cast<uint64_t>(input_bytes(call.rows, call.k) + call.rows * 4);
 }
 
-int fast_tile_preference(const OpCall& call) {
-  (void)call;
-  return 1;
+int fast_tile_preference(const OpCall& /*call*/) {
+  // On an H200 faster than fast_cublas for every shape measured, 32 to 2,048 rows of p4.
+  return 20;
 }
 
 }  // namespace reckon::kernels::cuda

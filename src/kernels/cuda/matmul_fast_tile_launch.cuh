@@ -90,6 +90,8 @@ TileLaunch launch_tiles(const TileForm& form, const TileProblem& problem) {
          : tokens == 32  ? launch_wgmma<kType, 1, 32, false>(form, problem)
          : tokens == 64  ? launch_wgmma<kType, 1, 64, false>(form, problem)
          : tokens == 128 ? launch_wgmma<kType, 1, 128, false>(form, problem)
+         : tokens == 160 ? launch_wgmma<kType, 1, 160, false>(form, problem)
+         : tokens == 192 ? launch_wgmma<kType, 1, 192, false>(form, problem)
                          : launch_wgmma<kType, 1, 256, false>(form, problem);
 }
 

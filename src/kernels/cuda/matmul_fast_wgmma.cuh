@@ -8,16 +8,20 @@
 //  - tokens are the n of wgmma, 16 ... 256, so few rows cost few cycles.
 //  - activations lie in global memory as wgmma wants them in shared memory (matmul_fast_input.h):
 //    a stage of x is one bulk copy, without a tensor map.
-//  - a strip of weights belongs to one warp, which copies it for itself (cp.async into a ring of its
-//    own): no barrier, and the copies of the next tile start before this one ends. As bulk copies by
-//    one warp, 576 bytes each, they cost 100 cycles apiece and starved tiles of 128 tokens and fewer.
-//  - two warpgroups multiply, one more warp copies x. Where the accumulators are large, it stands for
+//  - a strip of weights belongs to one warp, which copies it for itself (cp.async into a ring of
+//  its
+//    own): no barrier, and the copies of the next tile start before this one ends. As bulk copies
+//    by one warp, 576 bytes each, they cost 100 cycles apiece and starved tiles of 128 tokens and
+//    fewer.
+//  - two warpgroups multiply, one more warp copies x. Where the accumulators are large, it stands
+//  for
 //  a
 //    whole third warpgroup, which gives its registers to the others (setmaxnreg): 128 accumulators
 //    and two sets of A fragments want more than the 168 that the assembler grants otherwise.
-//  - the next block of K is unpacked into a second set of A registers while the tensor cores work on
-//    this one. In groups of a single k-step, the wait for the next stage's barrier, its loads and its
-//    first unpacking had only one step in flight to hide behind: 18 % slower at 128 × 256.
+//  - the next block of K is unpacked into a second set of A registers while the tensor cores work
+//  on
+//    this one. In groups of a single k-step, the wait for the next stage's barrier, its loads and
+//    its first unpacking had only one step in flight to hide behind: 18 % slower at 128 × 256.
 //  - K is split over a cluster where there are fewer tiles than multiprocessors. Partial sums meet
 //    in distributed shared memory, in ascending order: deterministic, and no second launch.
 #pragma once
@@ -41,11 +45,12 @@ struct WgmmaShape {
   static constexpr int kTileBytes = static_cast<int>(tile_bytes(kType));
   static constexpr int kStrips = 8 * kSlices;
   // Two blocks a multiprocessor where the accumulators are small.
-  static constexpr int kBlocks = kSlices * kTokens <= 64 ? 2 : 1;
+  static constexpr int kBlocks =
+      kSlices * kTokens <= 64 && kStrips * kTileBytes <= 20 * 1024 ? 2 : 1;
   static constexpr int kThreads = kWgmmaConsumers + (kBlocks == 2 ? 32 : 128);
   static constexpr int kBudget = (kBlocks == 2 ? 112 : 224) * 1024;
   // Blocks of weights under way a warp, then stages of x, as many as fit.
-  static constexpr int kWeightBudget = (kBlocks == 2 ? 48 : 76) * 1024;
+  static constexpr int kWeightBudget = (kBlocks == 2 ? 64 : 96) * 1024;
   static constexpr int kDepth = std::min(kWeightBudget / (kStrips * kTileBytes), 8);
   static constexpr int kWeightBytes = kStrips * kTileBytes * kDepth;
   static constexpr int kScaleBytes = 2 * kTokens * 4;
@@ -54,7 +59,7 @@ struct WgmmaShape {
       std::min((kBudget - kWeightBytes - kScaleBytes - 256) / kXBytes, 8);
   // The partial sums of a split tile take the place of all this.
   static constexpr int kPartialBytes =
-      kTokens > 128 ? 0 : kSlices * kTokens / 2 * kWgmmaConsumers * 4;
+      kTokens > 128 ? 0 : kSlices* kTokens / 2 * kWgmmaConsumers * 4;
   static constexpr int kScales = std::max(kStages * kXBytes + kWeightBytes, kPartialBytes);
   static constexpr int kBarriers = kScales + kScaleBytes;
   static constexpr int kSharedBytes = kBarriers + kStages * 16;
@@ -169,7 +174,7 @@ struct WgmmaKernel {
                       static_cast<int>(threadIdx.x % 32));
       }
       out_ = out_ + 1 == Shape::kDepth ? 0 : out_ + 1;
-      fetch();  // over the block before, which every lane has unpacked
+      fetch();  // over the block before, which every lane has in its registers
     }
 
    private:
@@ -195,8 +200,7 @@ struct WgmmaKernel {
         const auto lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
         for (int s = 0; s < kSlices; ++s) {
-          const uint32_t to =
-              shared_address(ring_ + (in_ * kSlices + s) * kTileBytes) + lane * 16;
+          const uint32_t to = shared_address(ring_ + (in_ * kSlices + s) * kTileBytes) + lane * 16;
 #pragma unroll
           for (int i = 0; i < kTileBytes; i += 512) {
             if (i + 512 <= kTileBytes || i + lane * 16 < kTileBytes) {
@@ -243,8 +247,12 @@ struct WgmmaKernel {
       }
     }
 
+    // `zero` is 0, which the compiler does not know: f16 and bf16 weights, which need no unpacking,
+    // so get registers of their own. As they were loaded, the assembler moved them at the loop's
+    // end while a group still read them.
     template <int kFirst>
-    __device__ __forceinline__ void unpack(const TileWords<kType> (&words)[kSlices]) {
+    __device__ __forceinline__ void unpack(const TileWords<kType> (&words)[kSlices],
+                                           uint32_t zero) {
 #pragma unroll
       for (int s = 0; s < kSlices; ++s) {
         words[s].template fragment<kFirst>(a[0][s]);
@@ -252,6 +260,13 @@ struct WgmmaKernel {
         if constexpr (kBatch == 4) {
           words[s].template fragment<2>(a[2][s]);
           words[s].template fragment<3>(a[3][s]);
+        }
+        if constexpr (kType == TileType::kF16 || kType == TileType::kBf16) {
+#pragma unroll
+          for (int w = 0; w < kBatch; ++w) {
+#pragma unroll
+            for (int r = 0; r < 4; ++r) a[w][s][r] ^= zero;
+          }
         }
       }
     }
@@ -303,13 +318,17 @@ struct WgmmaKernel {
   // The products of `blocks` blocks of K, at least one; `cursor` is past them afterwards. The last
   // group may still run.
   __device__ __forceinline__ static void multiply_blocks(const Pipeline& pipe, int blocks,
-                                                         Weights& weights, Cursor& cursor,
+                                                         uint32_t zero, Weights& weights,
+                                                         Cursor& cursor,
                                                          float (&sums)[kSlices][kTokens / 2]) {
+    // Where unpacking is most of a warp's work, the next weights are read before the group is
+    // issued. Elsewhere that only holds the group up (10 % slower at 128 × 128).
+    constexpr bool kEarly = kSlices == 2 && kTokens == 128;
     TileWords<kType> words[kSlices];
     Fragments first, second;
     Cursor before = cursor;
     weights.load(words);
-    first.template unpack<0>(words);
+    first.template unpack<0>(words, zero);
     if constexpr (kBatch == 4) {
       // Two blocks a turn, so that each set of registers is named at compile time.
       for (int block = 0; block < blocks; block += 2) {
@@ -321,7 +340,7 @@ struct WgmmaKernel {
         cursor.advance();
         if (block + 1 == blocks) break;
         weights.load(words);
-        second.template unpack<0>(words);
+        second.template unpack<0>(words, zero);
         cursor.wait(pipe);
         multiply<0>(second, sums, cursor.x(pipe), 1);
         first.retire();
@@ -330,7 +349,7 @@ struct WgmmaKernel {
         cursor.advance();
         if (block + 2 == blocks) break;
         weights.load(words);
-        first.template unpack<0>(words);
+        first.template unpack<0>(words, zero);
       }
     } else {
       for (int block = 0; block < blocks; ++block) {
@@ -338,14 +357,15 @@ struct WgmmaKernel {
         multiply<0>(first, sums, cursor.x(pipe), block);
         second.retire();
         if (block > 0) before.release(pipe);
-        second.template unpack<2>(words);
+        second.template unpack<2>(words, zero);
+        if (kEarly && block + 1 < blocks) weights.load(words);
         multiply<2>(second, sums, cursor.x(pipe), 1);
         first.retire();
         before = cursor;
         cursor.advance();
         if (block + 1 == blocks) break;
-        weights.load(words);
-        first.template unpack<0>(words);
+        if (!kEarly) weights.load(words);
+        first.template unpack<0>(words, zero);
       }
     }
     wgmma_wait<0>();
@@ -361,15 +381,15 @@ struct WgmmaKernel {
                                                const float (&values)[kSlices][4], float2 scales,
                                                bool whole) {
     const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-    const int strip = kSwiglu ? place.row_tile * 8 + warp
-                              : place.row_tile * Shape::kStrips + warp * kSlices;
+    const int strip =
+        kSwiglu ? place.row_tile * 8 + warp : place.row_tile * Shape::kStrips + warp * kSlices;
     store_piece<kSlices, kSwiglu>(p, place.part, strip * 16 + lane / 4,
                                   place.token_tile * kTokens + 8 * j + lane % 4 * 2, values, scales,
                                   whole);
   }
 
   __device__ static void consume(const TileProblem& p, const Pipeline& pipe, int first_block,
-                                 int last_block, int first, int step, float* partial) {
+                                 int last_block, int first, int step, float4* partial) {
     constexpr int kTileRows = kSwiglu ? 128 : 128 * kSlices;
     Weights weights(p, pipe, first_block, last_block, first, step);
     Cursor cursor;
@@ -379,19 +399,21 @@ struct WgmmaKernel {
     asm volatile("griddepcontrol.wait;" ::: "memory");
     for (int tile = first; tile < p.tiles; tile += step) {
       const TilePlace place = tile_place(p, tile);
-      if (threadIdx.x < kTokens) {
-        scales[threadIdx.x] =
-            token_scale(p, place.token_tile * kTokens + static_cast<int>(threadIdx.x));
-      }
-      multiply_blocks(pipe, last_block - first_block, weights, cursor, sums);
+      const float scale =
+          threadIdx.x < kTokens
+              ? token_scale(p, place.token_tile * kTokens + static_cast<int>(threadIdx.x))
+              : 1;
+      multiply_blocks(pipe, last_block - first_block, p.padded_rows % 8, weights, cursor, sums);
+      if (threadIdx.x < kTokens) scales[threadIdx.x] = scale;
       asm volatile("bar.sync 1, %0;" ::"n"(kWgmmaConsumers) : "memory");
       if (partial != nullptr) {
         // Both warpgroups are through with what the partial sums overwrite.
 #pragma unroll
         for (int s = 0; s < kSlices; ++s) {
 #pragma unroll
-          for (int i = 0; i < kTokens / 2; ++i) {
-            partial[(s * kTokens / 2 + i) * kWgmmaConsumers + threadIdx.x] = sums[s][i];
+          for (int j = 0; j < kTokens / 8; ++j) {
+            partial[(s * kTokens / 8 + j) * kWgmmaConsumers + threadIdx.x] = make_float4(
+                sums[s][4 * j], sums[s][4 * j + 1], sums[s][4 * j + 2], sums[s][4 * j + 3]);
           }
         }
         return;
@@ -421,6 +443,41 @@ struct WgmmaKernel {
     }
   }
 
+  // Of a split tile, one a cluster: each block adds up and stores every split-th piece of 8 tokens.
+  __device__ __forceinline__ static void add_up(const TileProblem& p, int tile, int rank,
+                                                float4* partial) {
+    auto cluster = cooperative_groups::this_cluster();
+    const TilePlace place = tile_place(p, tile);
+    for (int j = rank; j < kTokens / 8; j += p.split) {
+      // All loads first: one after the other, their latency was most of a small matmul's time.
+      float4 theirs[8][kSlices];
+#pragma unroll
+      for (int other = 0; other < 8; ++other) {
+        if (other >= p.split) continue;
+        const float4* from = cluster.map_shared_rank(partial, static_cast<unsigned>(other));
+#pragma unroll
+        for (int s = 0; s < kSlices; ++s) {
+          theirs[other][s] = from[(s * kTokens / 8 + j) * kWgmmaConsumers + threadIdx.x];
+        }
+      }
+      float values[kSlices][4] = {};
+#pragma unroll
+      for (int other = 0; other < 8; ++other) {
+        if (other >= p.split) continue;
+#pragma unroll
+        for (int s = 0; s < kSlices; ++s) {
+          values[s][0] += theirs[other][s].x;
+          values[s][1] += theirs[other][s].y;
+          values[s][2] += theirs[other][s].z;
+          values[s][3] += theirs[other][s].w;
+        }
+      }
+      const int token = place.token_tile * kTokens + 8 * j + static_cast<int>(threadIdx.x) % 4 * 2;
+      store(p, place, j, values, make_float2(token_scale(p, token), token_scale(p, token + 1)),
+            false);
+    }
+  }
+
   __device__ static void run(const TileProblem& p) {
     extern __shared__ __align__(1024) uint8_t base[];
     Pipeline pipe;
@@ -441,42 +498,28 @@ struct WgmmaKernel {
     const int last_block = p.k_blocks * (rank + 1) / split;
     const int first = static_cast<int>(blockIdx.x) / split;
     const int step = static_cast<int>(gridDim.x) / split;
-    auto* partial = reinterpret_cast<float*>(base);
+    auto* partial = reinterpret_cast<float4*>(base);
+    // Each role to its end in one branch: what comes after would get the registers of the poorer.
     if (threadIdx.x >= kWgmmaConsumers) {
       if constexpr (Shape::kBlocks == 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
       if (threadIdx.x == kWgmmaConsumers) {
         produce(p, pipe, first_block, last_block, first, step);
       }
+      __syncwarp();
+      if constexpr (kTokens <= 128) {
+        if (split == 1) return;
+        cooperative_groups::this_cluster().sync();
+        cooperative_groups::this_cluster().sync();
+      }
     } else {
       if constexpr (Shape::kBlocks == 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
       consume(p, pipe, first_block, last_block, first, step, split > 1 ? partial : nullptr);
-    }
-    if constexpr (kTokens <= 128) {
-      if (split == 1) return;
-      // One tile a cluster; each block adds up and stores every split-th piece of 8 tokens.
-      auto cluster = cooperative_groups::this_cluster();
-      cluster.sync();
-      if (threadIdx.x < kWgmmaConsumers) {
-        const TilePlace place = tile_place(p, first);
-        for (int j = rank; j < kTokens / 8; j += split) {
-          float values[kSlices][4] = {};
-          for (int other = 0; other < split; ++other) {
-            const float* theirs = cluster.map_shared_rank(partial, static_cast<unsigned>(other));
-#pragma unroll
-            for (int s = 0; s < kSlices; ++s) {
-#pragma unroll
-              for (int e = 0; e < 4; ++e) {
-                values[s][e] +=
-                    theirs[(s * kTokens / 2 + 4 * j + e) * kWgmmaConsumers + threadIdx.x];
-              }
-            }
-          }
-          const int token = place.token_tile * kTokens + 8 * j + static_cast<int>(threadIdx.x) % 4 * 2;
-          store(p, place, j, values, make_float2(token_scale(p, token), token_scale(p, token + 1)),
-                false);
-        }
+      if constexpr (kTokens <= 128) {
+        if (split == 1) return;
+        cooperative_groups::this_cluster().sync();
+        add_up(p, first, rank, partial);
+        cooperative_groups::this_cluster().sync();
       }
-      cluster.sync();
     }
   }
 };
