@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(kThreads)
   Piece pieces[kPieces];
 #pragma unroll
   for (int i = 0; i < kPieces; ++i) {
-    pieces[i].load<kOrder>(row, threadIdx.x + i * kThreads, k, aligned);
+    pieces[i].template load<kOrder>(row, threadIdx.x + i * kThreads, k, aligned);
   }
   float scale = 1;
   if constexpr (!kBf16) {
@@ -138,14 +138,14 @@ __global__ void __launch_bounds__(512)
   if constexpr (!kBf16) {
     float largest = 0;
     for (int64_t piece = threadIdx.x; piece < blocks * 8; piece += 512) {
-      current.load<kOrder>(row, piece, k, aligned);
+      current.template load<kOrder>(row, piece, k, aligned);
       largest = fmaxf(largest, current.maximum());
     }
     scale = row_scale(block_maximum<512>(largest));
     if (threadIdx.x == 0) scales[r] = 1 / scale;
   }
   for (int64_t piece = threadIdx.x; piece < blocks * 8; piece += 512) {
-    current.load<kOrder>(row, piece, k, aligned);
+    current.template load<kOrder>(row, piece, k, aligned);
     out[place_of<kOrder>(r, piece, blocks, padded_rows)] = current.scaled<kBf16>(scale);
   }
 }

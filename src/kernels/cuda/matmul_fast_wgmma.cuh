@@ -235,7 +235,8 @@ struct WgmmaKernel {
     uint32_t a[kBatch][kSlices][4] = {};
 
     // Called when the group that reads them is through: until then the assembler must not give
-    // their registers to anything else, which it would do after the next wait for any group.
+    // their registers to anything else, which it would do after the next wait for any group
+    // (bench/cuda/wgmma_hazards.py looks for that).
     __device__ __forceinline__ void retire() {
 #pragma unroll
       for (int w = 0; w < kBatch; ++w) {
