@@ -1,5 +1,9 @@
 #include "kernels/cuda/matmul_fast_cublas.h"
 
+// hashed with "kernels/cuda/blaslt.cpp"
+// hashed with "kernels/cuda/dequantise.cu"
+// hashed with "kernels/cuda/matmul_fast_input.cu"
+
 #include <algorithm>
 
 #include "kernels/cuda/blaslt.h"
