@@ -31,19 +31,17 @@
 //   5120x6144    9.6 /  8.9     11.9 / 10.2     11.8 / 11.4     15.7 / 15.0
 // Between the first and the last shape a byte costs what the memory takes; what is lost is about 5
 // us a launch: the launch itself (1.1), converting x (1.3 at K = 5120), waiting for the copying
-// warp to fill the rings (it issues a copy every 50 ns), and the last strip with its sums (1). The
-// two in the middle are where more can be had: let the others go on once the barriers exist, 4
+// warp to fill the rings (it issues a copy every 50 ns), the last strip with its sums (1). More can
+// be had from the middle two: let the other warps go on once the barriers exist; convert with 4
 // lanes a tile of x instead of 16.
 //
 // Tried and rejected, 34816x5120, 1 row, serial:
-//  - each multiplying warp fetches for itself: 60 more instructions a stage; 33.9 us;
-//  - sums by remote stores and a release at cluster scope, in a cluster of one as well: a
-//  membar.gpu
-//    and an L1 invalidation a strip; 35.6 us;
-//  - 3 blocks a multiprocessor (64 registers, spills): 28.4 us;
-//  - two strips at once in one block of 19 warps, 4 mma chains: 29.1 us, though 8% better at 16
-//  rows
-//    where K is long (one copy of x feeds 16 warps).
+// - each multiplying warp fetches for itself, 60 more instructions a stage: 33.9 us;
+// - sums by remote stores and a release at cluster scope, also in a cluster of one; that is a
+//   membar.gpu and an L1 invalidation a strip: 35.6 us;
+// - 3 blocks a multiprocessor, 64 registers with spills: 28.4 us;
+// - two strips at once in one block of 19 warps, 4 mma chains: 29.1 us, though 11% better at 16
+//   rows where K is long, one copy of x feeding 16 warps.
 #pragma once
 
 #include <cuda_bf16.h>
