@@ -5,7 +5,8 @@
 //  - numerics=reference: each logit within 2e-3, each hidden value within 2e-3 of max(1,
 //  |expected|);
 //  - otherwise each row by ||difference|| / ||expected||: 1e-4 for float weights (float32
-//    activations), 5e-3 for them on a GPU (half precision), 2e-2 for quantised ones. A model that
+//    activations), 5e-3 for them on a GPU (half precision; 2e-2 where fast kernels
+//    round to bf16), 2e-2 for quantised ones. A model that
 //    was packed at load is held to the latter in every numerics: what packing costs is part of the
 //    difference.
 // Greedy tokens must all be equal where the recorded margins are wide enough for the tolerance

@@ -31,10 +31,12 @@ Device describe(const cudaDeviceProp& properties) {
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const cudaDeviceProp& properties, const GemvDevice& gemv)
-      : device_(describe(properties)), gemv_(gemv) {}
+      : device_(describe(properties)),
+        variants_(variants_for(properties.major * 10 + properties.minor)),
+        gemv_(gemv) {}
 
   const Device& device() const override { return device_; }
-  std::span<const Variant> variants() const override { return cuda::variants(); }
+  std::span<const Variant> variants() const override { return variants_; }
   MemorySource& memory() override { return memory_; }
 
   Result<Memory> memory_state() const override {
@@ -57,12 +59,17 @@ class CudaBackend final : public Backend {
 
  private:
   Device device_;
+  std::vector<Variant> variants_;
   GemvDevice gemv_;
   DeviceMemory memory_;
   CudaWeightLoader loader_;
 };
 
 Result<std::unique_ptr<CudaBackend>> open_device() {
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+    return failed("no CUDA driver is installed here");
+  }
   int count = 0;
   TRY(status_of(cudaGetDeviceCount(&count), "looking for a CUDA device"));
   if (count == 0) return failed("no CUDA device here");

@@ -1,17 +1,16 @@
-// Embedding from a table that is kept as tiles (weight_tiles.h), which is how this backend keeps
-// every matrix: a tied table is the head, too. Gives each weight exactly as its format defines it,
-// so that it is exact and the reference at once. Plain types only.
+// Embedding from a table that lies in device memory as tiles (weight_tiles.h), as the matmul
+// kernels want it: tied models keep one copy. Exact: the values of unpack_tile_row(), bit for bit,
+// so that reference and exact differ in name only. Tokens from the queue. Types f32, f16, bf16, p4,
+// p8. Plain types only.
 #pragma once
-
-#include <string>
 
 #include "kernels/kernel.h"
 
 namespace reckon::kernels::cuda {
 
-// Tokens from the queue.
-void embedding_tiles(const EmbeddingArgs& args, KernelContext& context);
+void embedding_tiles_exact(const EmbeddingArgs& args, KernelContext& context);
 void embedding_tiles_reference(const EmbeddingArgs& args, KernelContext& context);
-[[nodiscard]] const char* embedding_tiles_hash();
+[[nodiscard]] const char* embedding_tiles_exact_hash();
+[[nodiscard]] const char* embedding_tiles_reference_hash();
 
 }  // namespace reckon::kernels::cuda

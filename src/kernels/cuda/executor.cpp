@@ -74,6 +74,7 @@ Status CudaExecutor::send_inputs(std::span<const int32_t> tokens) {
   TRY(status_of(cudaEventSynchronize(inputs_sent_.get()), "waiting for the last inputs"));
   auto* pinned = static_cast<char*>(inputs_.get());
   std::memcpy(pinned, &input_, sizeof input_);
+  sent_ = input_;
   std::memcpy(pinned + kTokensAt, tokens.data(), tokens.size_bytes());
   TRY(status_of(cudaMemcpyAsync(resources_.step_memory, pinned, kTokensAt + tokens.size_bytes(),
                                 cudaMemcpyHostToDevice, stream_.get()),
@@ -124,7 +125,7 @@ Result<std::vector<Pick>> CudaExecutor::sample(Activation logits, const Sampling
   RECKON_CHECK(logits.rows <= resources_.max_rows);
   input_.temperature = sampling.temperature;
   input_.uniform = sampling.uniform;
-  if (sampling.temperature > 0) TRY(send_inputs({}));
+  if (input_ != sent_) TRY(send_inputs({}));
   auto* device = reinterpret_cast<Pick*>(static_cast<char*>(resources_.step_memory) +
                                          picks_at(resources_.max_rows));
   std::vector<Pick> picks(static_cast<size_t>(logits.rows));

@@ -51,7 +51,8 @@ class CudaExecutor final : public Executor {
   Planner& planner_;
   Trace& trace_;
   const ExecutorResources resources_;
-  StepInput input_;  // as last sent
+  StepInput input_;  // of the next pass or pick
+  StepInput sent_;   // what the device has
   Stream stream_;
   Event inputs_sent_;  // after it the pinned inputs may be written again
   Pinned inputs_;      // StepInput, then max_rows tokens; the device's have the same layout

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "kernels/backend.h"
@@ -12,6 +13,8 @@ namespace reckon::kernels::cuda {
 // Device 0, opened once. Fails where there is no driver or no GPU of compute capability 8.0 or
 // later, saying which.
 [[nodiscard]] Result<Backend*> open_backend();
+// Every variant of this build, and those that a device of a compute capability (90 for 9.0) runs.
 [[nodiscard]] std::span<const Variant> variants();
+[[nodiscard]] std::vector<Variant> variants_for(int capability);
 
 }  // namespace reckon::kernels::cuda

@@ -21,6 +21,8 @@ struct StepInput {
   int64_t first_position = 0;  // of the pass's first row
   double temperature = 0;      // of sampling
   double uniform = 0;
+
+  friend bool operator==(const StepInput&, const StepInput&) = default;
 };
 
 struct GemvDevice;

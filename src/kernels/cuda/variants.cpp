@@ -46,7 +46,9 @@ Variant weights_row(Op op, const char* name, NumericsClass numerics, KernelFn fu
   return variant;
 }
 
-int prefers_mma(const OpCall& /*call*/) {
+constexpr int kWarpgroups = 90;  // the compute capability whose warpgroup instructions some use
+
+int preferred(const OpCall& /*call*/) {
   return 1;
 }
 
@@ -60,7 +62,7 @@ uint64_t attention_bytes(const OpCall& call, const KernelParams& /*params*/, int
 
 void add_references(std::vector<Variant>& table) {
   table.push_back(weights_row(Op::kEmbedding, kReference, NumericsClass::kReference,
-                              embedding_tiles_reference, embedding_tiles_hash(),
+                              embedding_tiles_reference, embedding_tiles_reference_hash(),
                               supports_exact_simt));
   table.push_back(reference_row(Op::kRmsNorm, rms_norm_reference, rms_norm_reference_hash()));
   table.push_back(weights_row(Op::kMatmul, kReference, NumericsClass::kReference, matmul_reference,
@@ -78,7 +80,7 @@ void add_exact_matmuls(std::vector<Variant>& table) {
   const auto mma = [&](Op op, KernelFn function) {
     Variant variant = weights_row(op, kExactMma, NumericsClass::kExact, function,
                                   matmul_exact_hash(), supports_exact_mma);
-    variant.preference = prefers_mma;
+    variant.preference = preferred;
     table.push_back(variant);
   };
   mma(Op::kMatmul, matmul_exact_mma);
@@ -86,7 +88,7 @@ void add_exact_matmuls(std::vector<Variant>& table) {
   mma(Op::kMatmulSwiglu, matmul_swiglu_exact_mma);
 }
 
-void add_attentions(std::vector<Variant>& table) {
+void add_attentions(std::vector<Variant>& table, int capability) {
   const auto attention = [&](Op op, const char* name, NumericsClass numerics, KernelFn function,
                              const char* hash, std::string (*supports)(const OpCall&)) -> Variant& {
     table.push_back(row(op, name, numerics, function, hash));
@@ -104,7 +106,12 @@ void add_attentions(std::vector<Variant>& table) {
         .scratch_bytes = attention_bytes;
     attention(op, "fast_mma", NumericsClass::kFast,
               fused ? KernelFn(rope_attention_fast_mma) : KernelFn(attention_fast_mma),
-              attention_fast_mma_hash(), attention_fast_mma_supports);
+              attention_fast_mma_hash(), attention_fast_supports);
+    if (capability < kWarpgroups) continue;
+    attention(op, "fast_wgmma", NumericsClass::kFast,
+              fused ? KernelFn(rope_attention_fast_wgmma) : KernelFn(attention_fast_wgmma),
+              attention_fast_wgmma_hash(), attention_fast_supports)
+        .preference = preferred;
   }
 }
 
@@ -134,11 +141,11 @@ void add_fast_matmuls(std::vector<Variant>& table) {
   tile(Op::kMatmulSwiglu, matmul_swiglu_fast_tile);
 }
 
-std::vector<Variant> make_table() {
+std::vector<Variant> make_table(int capability) {
   std::vector<Variant> table;
   add_references(table);
-  table.push_back(weights_row(Op::kEmbedding, "exact_tiles", NumericsClass::kExact, embedding_tiles,
-                              embedding_tiles_hash(), supports_exact_simt));
+  table.push_back(weights_row(Op::kEmbedding, kExact, NumericsClass::kExact, embedding_tiles_exact,
+                              embedding_tiles_exact_hash(), supports_exact_simt));
   table.push_back(exact_row(Op::kRmsNorm, rms_norm_exact, rms_norm_exact_hash()));
   table.push_back(exact_row(Op::kAddRmsNorm, add_rms_norm_exact, add_rms_norm_exact_hash()));
   table.push_back(exact_row(Op::kRope, rope_exact, rope_exact_hash()));
@@ -147,15 +154,19 @@ std::vector<Variant> make_table() {
   table.push_back(exact_row(Op::kSample, sample_exact, sample_exact_hash()));
   table.back().scratch_bytes = sample_bytes;
   add_exact_matmuls(table);
-  add_attentions(table);
+  add_attentions(table, capability);
   add_fast_matmuls(table);
   return table;
 }
 
 }  // namespace
 
+std::vector<Variant> variants_for(int capability) {
+  return make_table(capability);
+}
+
 std::span<const Variant> variants() {
-  static const std::vector<Variant> table = make_table();
+  static const std::vector<Variant> table = make_table(kWarpgroups);
   return table;
 }
 
