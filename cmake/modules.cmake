@@ -167,9 +167,17 @@ function(reckon_add_build_info)
     RECKON_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
 endfunction()
 
-# One program a bench/*_bench.cpp, where Google Benchmark is installed. Not part of the default
-# build: ask for it by name (kernels_bench links module kernels).
+# One program a bench/*_bench.cpp, where Google Benchmark is installed, and those of bench/cuda, where
+# the build has CUDA. Not part of the default build: ask for one by name (kernels_bench links module
+# kernels).
 function(reckon_add_benchmarks)
+  if(RECKON_CUDA)
+    foreach(name gemv_bench ops_check matmul_fast_bench)
+      add_executable(${name} EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/bench/cuda/${name}.cu)
+      target_link_libraries(${name} PRIVATE reckon_kernels)
+    endforeach()
+    target_sources(gemv_bench PRIVATE ${PROJECT_SOURCE_DIR}/bench/cuda/gemv_check.cu)
+  endif()
   if(NOT benchmark_FOUND)
     return()
   endif()

@@ -56,6 +56,7 @@ enum class TileOrder : uint8_t { kRow, kBand8 };
 // no difference for a shape is set back to its default by the plan.
 struct KernelParams {
   TileOrder tile_order = TileOrder::kRow;
+  bool graph = false;  // replayed as part of a captured step (decode.graph)
 
   friend bool operator==(const KernelParams&, const KernelParams&) = default;
 };

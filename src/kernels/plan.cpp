@@ -217,6 +217,11 @@ int Planner::threads() const {
   return threads > 0 ? static_cast<int>(threads) : device_.cores;
 }
 
+bool Planner::in_graph(const OpCall& call) const {
+  return device_.backend != "cpu" && call.phase != Phase::kPrefill && call.op != Op::kSample &&
+         switches_.get("decode.graph") == "on";
+}
+
 int64_t Planner::prefill_chunk() const {
   const int64_t chunk = switches_.integer("prefill.chunk");
   if (chunk > 0) return chunk;
@@ -254,6 +259,7 @@ Result<Choice> Planner::decide(const OpCall& call) const {
   }
   const Variant& row = *choice.variant;
   apply_params(call, wanted_params(switches_, call), choice);
+  choice.params.graph = in_graph(call);
   choice.identity = identity_of(table_, row);
   choice.layout = row.layout;
   if (row.scratch_bytes != nullptr) {

@@ -56,6 +56,7 @@ class Planner {
 
  private:
   [[nodiscard]] Result<Choice> decide(const OpCall& call) const;
+  [[nodiscard]] bool in_graph(const OpCall& call) const;
 
   struct CallHash {
     size_t operator()(const OpCall& call) const { return static_cast<size_t>(call_hash(call)); }

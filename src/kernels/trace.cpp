@@ -36,6 +36,7 @@ void Trace::stamp(const char* variant, const char* source_hash, const OpCall& ca
   if (!enabled_ && capture_ == nullptr) return;
   Key key{call, params, variant, source_hash};
   key.call.phase = phase_;
+  key.params.graph = capture_ != nullptr;
   last_ = &(capture_ == nullptr ? entries_ : capture_->entries)[key];
   ++last_->count;
 }

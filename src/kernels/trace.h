@@ -64,7 +64,7 @@ class Trace {
   void note_launch(const Launch& launch);
 
   // A captured graph carries the rows of its capture, and each replay adds them: what is stamped
-  // between begin_capture() and end_capture() is counted, and kept for add().
+  // between begin_capture() and end_capture() is kept for add(), marked as part of a graph.
   struct Captured;
   void begin_capture();
   [[nodiscard]] std::shared_ptr<const Captured> end_capture();

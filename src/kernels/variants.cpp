@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "kernels/cpu/variants.h"
 #include "kernels/cuda/open.h"
 #include "kernels/reference/variants.h"
@@ -116,13 +117,10 @@ std::string_view layout_name(WeightLayout layout) {
 }
 
 std::string params_text(const KernelParams& params) {
-  switch (params.tile_order) {
-    case TileOrder::kRow:
-      return "";
-    case TileOrder::kBand8:
-      return "tile_order=band8";
-  }
-  RECKON_CHECK(false);
+  std::vector<std::string> words;
+  if (params.tile_order == TileOrder::kBand8) words.emplace_back("tile_order=band8");
+  if (params.graph) words.emplace_back("graph");
+  return join(words, " ");
 }
 
 std::string shape_text(const OpCall& call) {

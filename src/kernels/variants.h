@@ -54,7 +54,7 @@ struct Variant {
 [[nodiscard]] std::string_view numerics_name(NumericsClass numerics);
 [[nodiscard]] std::string_view isa_name(Isa isa);
 [[nodiscard]] std::string_view layout_name(WeightLayout layout);
-[[nodiscard]] std::string params_text(const KernelParams& params);  // "tile_order=band8" or ""
+[[nodiscard]] std::string params_text(const KernelParams& params);  // "tile_order=band8 graph"
 [[nodiscard]] std::string shape_text(const OpCall& call);           // "512x1536x576 q4_1"
 
 }  // namespace reckon::kernels

@@ -1,9 +1,9 @@
 // Checks and times the CUDA kernels of src/kernels/cuda (but the matmuls) on their own, with stubs
 // for the session around them:
-//   ops_test_standalone check        every check; exit status 1 if one fails
-//   ops_test_standalone small        few small shapes, for compute-sanitizer
-//   ops_test_standalone time         medians of graph replays
-//   ops_test_standalone profile      a few launches of decode attention, for a profiler
+//   ops_check check        every check; exit status 1 if one fails
+//   ops_check small        few small shapes, for compute-sanitizer
+//   ops_check time         medians of graph replays
+//   ops_check profile      a few launches of decode attention, for a profiler
 // Inputs are random, outputs are poisoned with NaN before each run, caches too.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
