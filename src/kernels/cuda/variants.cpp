@@ -106,11 +106,11 @@ void add_attentions(std::vector<Variant>& table, int capability) {
         .scratch_bytes = attention_bytes;
     attention(op, "fast_mma", NumericsClass::kFast,
               fused ? KernelFn(rope_attention_fast_mma) : KernelFn(attention_fast_mma),
-              attention_fast_mma_hash(), attention_fast_supports);
+              attention_fast_mma_hash(), attention_fast_mma_supports);
     if (capability < kWarpgroups) continue;
     attention(op, "fast_wgmma", NumericsClass::kFast,
               fused ? KernelFn(rope_attention_fast_wgmma) : KernelFn(attention_fast_wgmma),
-              attention_fast_wgmma_hash(), attention_fast_supports)
+              attention_fast_wgmma_hash(), attention_fast_wgmma_supports)
         .preference = preferred;
   }
 }
