@@ -10,8 +10,14 @@
 namespace reckon {
 namespace {
 
+bool is_in_files(DType type) {
+  return type != DType::kF32 && type != DType::kI32 && type != DType::kP4 && type != DType::kP8;
+}
+
 TEST(QuantGolden, EveryTypeMatchesBitForBit) {
-  for (const DType type : {DType::kQ4_1, DType::kQ8_0, DType::kF16, DType::kBF16}) {
+  for (int t = 0; t < kDTypeCount; ++t) {
+    const auto type = static_cast<DType>(t);
+    if (!is_in_files(type)) continue;
     const std::string name = std::string(dtype_name(type));
     const auto file = SafetensorsFile::open(golden_path("quant/" + name + ".safetensors"));
     ASSERT_TRUE(file.ok()) << file.error().message;

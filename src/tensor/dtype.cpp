@@ -1,11 +1,11 @@
 #include "tensor/dtype.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 
 #include "base/check.h"
+#include "tensor/dequantise.h"
 
 namespace reckon {
 namespace {
@@ -22,8 +22,19 @@ constexpr std::array<TypeInfo, kDTypeCount> kTypes{{
     {"f16", 1, 2},
     {"bf16", 1, 2},
     {"i32", 1, 4},
-    {"q8_0", 32, sizeof(BlockQ8_0)},
+    {"q4_0", 32, sizeof(BlockQ4_0)},
     {"q4_1", 32, sizeof(BlockQ4_1)},
+    {"q5_0", 32, sizeof(BlockQ5_0)},
+    {"q5_1", 32, sizeof(BlockQ5_1)},
+    {"q8_0", 32, sizeof(BlockQ8_0)},
+    {"iq4_nl", 32, sizeof(BlockIQ4_NL)},
+    {"mxfp4", 32, sizeof(BlockMXFP4)},
+    {"q2_k", 256, sizeof(BlockQ2_K)},
+    {"q3_k", 256, sizeof(BlockQ3_K)},
+    {"q4_k", 256, sizeof(BlockQ4_K)},
+    {"q5_k", 256, sizeof(BlockQ5_K)},
+    {"q6_k", 256, sizeof(BlockQ6_K)},
+    {"iq4_xs", 256, sizeof(BlockIQ4_XS)},
     {"p4", 64, sizeof(BlockP4)},
     {"p8", 64, sizeof(BlockP8)},
 }};
@@ -32,57 +43,6 @@ const TypeInfo& info(DType type) {
   const auto index = static_cast<size_t>(type);
   RECKON_CHECK(index < kTypes.size());
   return kTypes[index];
-}
-
-// Rows in a file are not necessarily aligned to the block's members.
-template <typename T>
-T load(const void* row, int64_t index) {
-  T value;
-  std::memcpy(&value, static_cast<const char*>(row) + index * static_cast<int64_t>(sizeof(T)),
-              sizeof(T));
-  return value;
-}
-
-void dequantize_q8_0(const void* row, int64_t blocks, float* out) {
-  for (int64_t b = 0; b < blocks; ++b, out += 32) {
-    const auto block = load<BlockQ8_0>(row, b);
-    const float scale = half_to_float(block.scale);
-    for (int i = 0; i < 32; ++i) out[i] = scale * static_cast<float>(block.codes[i]);
-  }
-}
-
-void dequantize_q4_1(const void* row, int64_t blocks, float* out) {
-  for (int64_t b = 0; b < blocks; ++b, out += 32) {
-    const auto block = load<BlockQ4_1>(row, b);
-    const float scale = half_to_float(block.scale);
-    const float minimum = half_to_float(block.minimum);
-    for (int i = 0; i < 16; ++i) {
-      out[i] = scale * static_cast<float>(block.codes[i] & 15) + minimum;
-      out[i + 16] = scale * static_cast<float>(block.codes[i] >> 4) + minimum;
-    }
-  }
-}
-
-void dequantize_p4(const void* row, int64_t k, float* out) {
-  for (int64_t first = 0; first < k; first += 64, out += 64) {
-    const auto block = load<BlockP4>(row, first / 64);
-    const float scale = half_to_float(block.scale);
-    const float minimum = half_to_float(block.minimum);
-    const int64_t count = std::min<int64_t>(64, k - first);
-    for (int64_t i = 0; i < count; ++i) {
-      const int code = i < 32 ? block.codes[i] & 15 : block.codes[i - 32] >> 4;
-      out[i] = scale * static_cast<float>(code) + minimum;
-    }
-  }
-}
-
-void dequantize_p8(const void* row, int64_t k, float* out) {
-  for (int64_t first = 0; first < k; first += 64, out += 64) {
-    const auto block = load<BlockP8>(row, first / 64);
-    const float scale = half_to_float(block.scale);
-    const int64_t count = std::min<int64_t>(64, k - first);
-    for (int64_t i = 0; i < count; ++i) out[i] = scale * static_cast<float>(block.codes[i]);
-  }
 }
 
 }  // namespace
@@ -168,19 +128,41 @@ void dequantize_row(DType type, const void* row, int64_t k, float* out) {
       if (k > 0) std::memcpy(out, row, static_cast<size_t>(k) * sizeof(float));
       return;
     case DType::kF16:
-      for (int64_t i = 0; i < k; ++i) out[i] = half_to_float(load<uint16_t>(row, i));
+      for (int64_t i = 0; i < k; ++i) out[i] = half_to_float(load_unaligned<uint16_t>(row, i));
       return;
     case DType::kBF16:
-      for (int64_t i = 0; i < k; ++i) out[i] = bf16_to_float(load<uint16_t>(row, i));
+      for (int64_t i = 0; i < k; ++i) out[i] = bf16_to_float(load_unaligned<uint16_t>(row, i));
       return;
-    case DType::kQ8_0:
-      return dequantize_q8_0(row, blocks, out);
+    case DType::kQ4_0:
+      return dequantise_q4_0(row, blocks, out);
     case DType::kQ4_1:
-      return dequantize_q4_1(row, blocks, out);
+      return dequantise_q4_1(row, blocks, out);
+    case DType::kQ5_0:
+      return dequantise_q5_0(row, blocks, out);
+    case DType::kQ5_1:
+      return dequantise_q5_1(row, blocks, out);
+    case DType::kQ8_0:
+      return dequantise_q8_0(row, blocks, out);
+    case DType::kIQ4_NL:
+      return dequantise_iq4_nl(row, blocks, out);
+    case DType::kMXFP4:
+      return dequantise_mxfp4(row, blocks, out);
+    case DType::kQ2_K:
+      return dequantise_q2_k(row, blocks, out);
+    case DType::kQ3_K:
+      return dequantise_q3_k(row, blocks, out);
+    case DType::kQ4_K:
+      return dequantise_q4_k(row, blocks, out);
+    case DType::kQ5_K:
+      return dequantise_q5_k(row, blocks, out);
+    case DType::kQ6_K:
+      return dequantise_q6_k(row, blocks, out);
+    case DType::kIQ4_XS:
+      return dequantise_iq4_xs(row, blocks, out);
     case DType::kP4:
-      return dequantize_p4(row, k, out);
+      return dequantise_p4(row, k, out);
     case DType::kP8:
-      return dequantize_p8(row, k, out);
+      return dequantise_p8(row, k, out);
     case DType::kI32:
       break;
   }

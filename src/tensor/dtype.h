@@ -10,7 +10,7 @@
 
 namespace reckon {
 
-[[nodiscard]] std::string_view dtype_name(DType type);  // "f32", "q4_1", ...
+[[nodiscard]] std::string_view dtype_name(DType type);  // "f32", "q4_k", ...
 [[nodiscard]] std::optional<DType> dtype_from_name(std::string_view name);
 [[nodiscard]] int64_t block_elements(DType type);  // 1 for plain types
 [[nodiscard]] int64_t block_bytes(DType type);

@@ -3,10 +3,10 @@
 
     make_quant_golden.py --out DIR
 
-One file a type: `blocks` U8 [count, bytes of a block], `values` F32 [count, 32].
-The edge blocks come first. F16 and BF16 go in runs of 32 elements. No infinity,
-no NaN. All values are exact in float32 but for the sum in Q4_1 (d·q fits 24
-bits), so fused multiply-add changes nothing.
+One file a type: `blocks` U8 [count, bytes of a block], `values` F32 [count,
+elements of a block]. The edge blocks come first. F16 and BF16 go in runs of 32
+elements. No infinity, no NaN. Every product of a scale and a code fits 24 bits,
+so fused multiply-add changes nothing.
 """
 
 import argparse
@@ -94,17 +94,73 @@ def bf16(rng):
     return _runs(rng, powers, finite, safetensors_io.bf16_bits(0.1 * rng.standard_normal(40 * 32)))
 
 
+# The other types: their fields in the file's order, "half" or a number of plain bytes.
+_LAYOUTS = {
+    Type.Q4_0: ["half", 16],
+    Type.Q5_0: ["half", 4, 16],
+    Type.Q5_1: ["half", "half", 4, 16],
+    Type.IQ4_NL: ["half", 16],
+    Type.Q2_K: [16, 64, "half", "half"],
+    Type.Q3_K: [32, 64, 12, "half"],
+    Type.Q4_K: ["half", "half", 12, 128],
+    Type.Q5_K: ["half", "half", 12, 32, 128],
+    Type.Q6_K: [128, 64, 16, "half"],
+    Type.IQ4_XS: ["half", 2, 4, 128],
+}
+_FILLS = (0x00, 0xFF, 0x0F, 0xF0, 0x55, 0xAA, 0x80, 0x7F)
+
+
+def _block(rng, fields, halves, fill):
+    """One block: halves in turn, every byte of the rest `fill`, or random where it is None."""
+    halves = itertools.cycle(halves)
+    parts = []
+    for field in fields:
+        if field == "half":
+            parts.append(_half_bytes([next(halves)]))
+        elif fill is None:
+            parts.append(rng.integers(0, 256, field, dtype=np.uint8))
+        else:
+            parts.append(np.full(field, fill, np.uint8))
+    return np.concatenate(parts)
+
+
+def blocks_of(kind):
+    """Edges: each kind of half over random bytes, each fill of bytes. Then random blocks."""
+
+    def make(rng):
+        fields = _LAYOUTS[kind]
+        small = gguf.GGML_QUANT_SIZES[kind][0] == 32
+        edges = [_block(rng, fields, (d, m), None) for d, m in zip(_HALVES, reversed(_HALVES), strict=True)]
+        edges = edges if small else edges[::2]
+        edges += [_block(rng, fields, (0x3C00, 0xB800), fill) for fill in (_FILLS if small else _FILLS[:4])]
+        return edges, [_block(rng, fields, _random_halves(rng, 2, 0.05), None) for _ in range(32 if small else 6)]
+
+    return make
+
+
+def mxfp4(rng):
+    exponents = [0, 1, 2, 3, 64, 127, 128, 129, 251, 252]  # above, 12 times the power is no float32
+    edges = [np.concatenate([[e], rng.integers(0, 256, 16)]).astype(np.uint8) for e in exponents]
+    edges += [np.full(17, fill, np.uint8) for fill in _FILLS if fill != 0xFF]
+    edges.append(np.concatenate([[127], np.arange(16) * 0x11]).astype(np.uint8))
+    return edges, [
+        np.concatenate([[e], rng.integers(0, 256, 16)]).astype(np.uint8) for e in rng.integers(115, 130, 32)
+    ]
+
+
 def main():
+    makers = {Type.Q4_1: q4_1, Type.Q8_0: q8_0, Type.F16: f16, Type.BF16: bf16, Type.MXFP4: mxfp4}
+    makers |= {kind: blocks_of(kind) for kind in _LAYOUTS}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
-    for kind, make in ((Type.Q4_1, q4_1), (Type.Q8_0, q8_0), (Type.F16, f16), (Type.BF16, bf16)):
+    for kind, make in makers.items():
         edges, others = make(np.random.Generator(np.random.PCG64([SEED, int(kind)])))
         blocks = np.stack(edges + others)
         raw = blocks.view("<f2") if kind == Type.F16 else blocks
         values = gguf.quants.dequantize(raw, kind).astype(np.float32)
-        assert values.shape == (len(blocks), 32) and np.isfinite(values).all()
+        assert values.shape == (len(blocks), max(32, gguf.GGML_QUANT_SIZES[kind][0])) and np.isfinite(values).all()
         path = out / f"{kind.name.lower()}.safetensors"
         safetensors_io.save(path, {"blocks": blocks, "values": values}, metadata={"edge_blocks": str(len(edges))})
         print(f"{path}: {len(edges)} edge blocks, {len(others)} others, {path.stat().st_size} bytes")

@@ -97,8 +97,8 @@ inline std::vector<uint8_t> Random::weights(DType type, int64_t n, int64_t k) {
         return block;
       });
       break;
-    case DType::kI32:
-      RECKON_CHECK(type != DType::kI32);
+    default:
+      RECKON_CHECK(false);
   }
   return bytes;
 }

@@ -24,6 +24,23 @@ KernelParams effective_matmul(const OpCall& call, const KernelParams& wanted) {
   return {cpu::effective_tile_order(call.rows, call.n, wanted.tile_order)};
 }
 
+// The types that exact kernels multiply as they are stored; others are converted at load.
+std::string supports_exact_matmul(const OpCall& call) {
+  switch (call.weight_type) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kQ4_1:
+    case DType::kQ8_0:
+    case DType::kP4:
+    case DType::kP8:
+    case DType::kI32:  // whose reason is below
+      return supports_weight_rows(call);
+    default:
+      return "no exact kernel for weights of type " + std::string(dtype_name(call.weight_type));
+  }
+}
+
 std::string supports_attention(const OpCall& call) {
   if (call.weight_type != DType::kF32) {
     return "a cache of " + std::string(dtype_name(call.weight_type)) + "; it reads f32";
@@ -57,7 +74,7 @@ Variant exact_row(Op op, const char* name, Isa isa, KernelFn function, const cha
 Variant matmul_row(const char* name, Isa isa, MatmulFn function, const char* source_hash) {
   Variant variant = exact_row(Op::kMatmul, name, isa, function, source_hash);
   variant.layout = WeightLayout::kRows;
-  variant.supports = supports_weight_rows;
+  variant.supports = supports_exact_matmul;
   return variant;
 }
 

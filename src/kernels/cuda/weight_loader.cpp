@@ -59,9 +59,9 @@ class CudaUpload final : public WeightUpload {
 
 std::optional<DType> CudaWeightLoader::kept_as(DType type) const {
   if (tile_type(type)) return type;
-  // Blocks of 32 have no kernels here: half precision holds their values to 2^-11.
-  if (type == DType::kQ8_0 || type == DType::kQ4_1) return DType::kF16;
-  return std::nullopt;
+  if (type == DType::kI32) return std::nullopt;
+  // The blocks of GGUF have no kernels here: half precision holds their values to 2^-11.
+  return DType::kF16;
 }
 
 int64_t CudaWeightLoader::strip_rows() const {
