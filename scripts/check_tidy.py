@@ -66,7 +66,8 @@ def main() -> None:
     parser.add_argument("--preset", default="release", help="whose compile commands to use")
     args = parser.parse_args()
     PASSED.mkdir(parents=True, exist_ok=True)
-    config = b"".join(path.read_bytes() for path in sorted(ROOT.glob("**/.clang-tidy")))
+    settings = [ROOT / ".clang-tidy", *sorted(ROOT.glob("src/**/.clang-tidy"))]
+    config = b"".join(path.read_bytes() for path in settings)
     files = sources(ROOT / "build" / args.preset)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
