@@ -704,7 +704,7 @@ int sweep() {
       for (size_t i = 0; i < order.size(); ++i) order[i] = i;
       std::sort(order.begin(), order.end(),
                 [&](size_t a, size_t b) { return replays[a]->median() < replays[b]->median(); });
-      const TileCut rule = tile_cut(FastTile::kAuto, false, rows, n, k, 132);
+      const TileCut rule = tile_cut(TileShape::kAuto, false, rows, n, k, 132);
       std::printf("%lldx%lldx%lld:", (long long)rows, (long long)n, (long long)k);
       for (const size_t i : order) {
         const bool picked = cuts[i] == rule;

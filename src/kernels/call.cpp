@@ -125,7 +125,8 @@ MatmulGroupArgs matmul_group_args(Activation x, std::span<const Weight> weights,
                        .count = static_cast<int>(weights.size()),
                        .weight_type = weights[0].type,
                        .rows = x.rows,
-                       .k = x.columns};
+                       .k = x.columns,
+                       .params = {}};
   for (size_t i = 0; i < weights.size(); ++i) {
     RECKON_CHECK(weights[i].type == args.weight_type && weights[i].k == args.k);
     RECKON_CHECK(outs[i].rows == args.rows && outs[i].columns == weights[i].n);
@@ -145,7 +146,8 @@ MatmulSwigluArgs matmul_swiglu_args(Activation x, const Weight& gate, const Weig
           .out = out.data,
           .rows = x.rows,
           .n = gate.n,
-          .k = gate.k};
+          .k = gate.k,
+          .params = {}};
 }
 
 RopeAttentionArgs rope_attention_args(Activation q, Activation k, Activation v,

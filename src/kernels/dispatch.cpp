@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "base/bytes.h"
@@ -54,7 +53,7 @@ Status Dispatcher::run(Args args) {
   const OpCall call = call_of(args, phase_);
   TRY_ASSIGN(const Choice* choice, planner_.choose(call));
   TRY(prepare(call, *choice));
-  if constexpr (std::is_same_v<Args, MatmulArgs>) args.params = choice->params;
+  if constexpr (requires { args.params; }) args.params = choice->params;
   std::get<Function>(choice->variant->function)(args, context_);
   return outcome(call, *choice);
 }

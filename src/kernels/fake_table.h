@@ -41,7 +41,7 @@ inline uint64_t scratch_of_rows(const OpCall& call, const KernelParams&, int thr
 }
 
 // Tiles of 128 weight rows: up to 8 of them are one band.
-inline KernelParams bands(const OpCall& call, const KernelParams& wanted) {
+inline KernelParams bands(const OpCall& call, const KernelParams& wanted, const Device&) {
   return call.n > 8 * 128 ? wanted : KernelParams{};
 }
 

@@ -85,12 +85,12 @@ void stamp(KernelContext& context, const char* variant, const char* source_hash,
 
 void stamp(KernelContext& context, const char* variant, const char* source_hash,
            const MatmulGroupArgs& args) {
-  count(context, variant, source_hash, args, {});
+  count(context, variant, source_hash, args, args.params);
 }
 
 void stamp(KernelContext& context, const char* variant, const char* source_hash,
            const MatmulSwigluArgs& args) {
-  count(context, variant, source_hash, args, {});
+  count(context, variant, source_hash, args, args.params);
 }
 
 void stamp(KernelContext& context, const char* variant, const char* source_hash,

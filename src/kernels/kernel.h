@@ -148,6 +148,7 @@ struct MatmulGroupArgs {
   int count = 0;  // of parts, at least 2
   DType weight_type = static_cast<DType>(0);
   int64_t rows = 0, k = 0;
+  KernelParams params;
 };
 
 // out = swiglu(gate x, up x).
@@ -158,6 +159,7 @@ struct MatmulSwigluArgs {
   DType weight_type = static_cast<DType>(0);
   float* out = nullptr;  // [rows, n]
   int64_t rows = 0, n = 0, k = 0;
+  KernelParams params;
 };
 
 // An RMSNorm over each head of q and k (where their weights are given), rope on both, then

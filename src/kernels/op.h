@@ -52,10 +52,15 @@ enum class WeightLayout : uint8_t {
 // bands of 8 weight-row tiles across all token tiles.
 enum class TileOrder : uint8_t { kRow, kBand8 };
 
+// What a tile covers, as weight rows × tokens: more weight rows than tokens, more tokens than
+// weight rows, or as many.
+enum class TileShape : uint8_t { kAuto, kTall, kWide, kSquare };
+
 // What a kernel was told beyond its arguments. Always the effective values: a parameter that makes
 // no difference for a shape is set back to its default by the plan.
 struct KernelParams {
   TileOrder tile_order = TileOrder::kRow;
+  TileShape tile = TileShape::kAuto;
   bool graph = false;  // replayed as part of a captured step (decode.graph)
 
   friend bool operator==(const KernelParams&, const KernelParams&) = default;

@@ -1,5 +1,6 @@
 #include "kernels/plan.h"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -118,9 +119,9 @@ Error no_kernel(std::span<const Variant> table, const OpCall& call, const Demand
 }
 
 Result<const Variant*> forced_row(std::span<const Variant> table, const OpCall& call,
-                                  const std::string& name, const Demand& demand,
-                                  const IsaLimit& limit) {
-  const std::string setting = "kernel." + std::string(op_name(call.op)) + "=" + name;
+                                  const std::string& key, const std::string& name,
+                                  const Demand& demand, const IsaLimit& limit) {
+  const std::string setting = key + "=" + name;
   for (const Variant& row : table) {
     if (row.op != call.op || row.name != name) continue;
     const std::string why = rejection(row, call, limit);
@@ -138,30 +139,73 @@ Result<const Variant*> forced_row(std::span<const Variant> table, const OpCall& 
   return usage_error(setting + ": there is no such variant here");
 }
 
-KernelParams wanted_params(const SwitchSet& switches, const OpCall& call) {
-  KernelParams wanted;
-  if (call.op == Op::kMatmul && call.phase == Phase::kPrefill &&
-      switches.get("prefill.tile_order") == "band8") {
-    wanted.tile_order = TileOrder::kBand8;
+bool multiplies(Op op) {
+  return op == Op::kMatmul || op == Op::kMatmulGroup || op == Op::kMatmulSwiglu;
+}
+
+// The setting that names the variant for a call, "auto" where none does.
+struct Forcing {
+  std::string key;
+  std::string variant;
+};
+
+Forcing forcing(const SwitchSet& switches, const OpCall& call) {
+  if (call.phase == Phase::kPrefill && multiplies(call.op)) {
+    Forcing of_prefill{"prefill.matmul", switches.get("prefill.matmul")};
+    if (of_prefill.variant != "auto") return of_prefill;
+  }
+  std::string key = "kernel." + std::string(op_name(call.op));
+  std::string variant = switches.get(key);
+  return {std::move(key), std::move(variant)};
+}
+
+// The parameters that the switches ask for, each with its setting and what it means that a variant
+// does not know it.
+struct Wanted {
+  KernelParams params;
+  std::string settings;  // "prefill.tile_order=band8, prefill.tile=wide"
+};
+
+Wanted wanted_params(const SwitchSet& switches, const OpCall& call) {
+  Wanted wanted;
+  if (call.phase != Phase::kPrefill || !multiplies(call.op)) return wanted;
+  const auto note = [&](const std::string& key) {
+    if (!wanted.settings.empty()) wanted.settings += ", ";
+    wanted.settings += key + "=" + switches.get(key);
+  };
+  if (call.op == Op::kMatmul && switches.get("prefill.tile_order") == "band8") {
+    wanted.params.tile_order = TileOrder::kBand8;
+    note("prefill.tile_order");
+  }
+  const std::string tile = switches.get("prefill.tile");
+  for (const TileShape shape : {TileShape::kTall, TileShape::kWide, TileShape::kSquare}) {
+    if (tile != tile_shape_name(shape)) continue;
+    wanted.params.tile = shape;
+    note("prefill.tile");
   }
   return wanted;
 }
 
 // Sets the effective parameters and says so where one was asked for.
-void apply_params(const OpCall& call, const KernelParams& wanted, Choice& choice) {
+void apply_params(const OpCall& call, const Wanted& wanted, const Device& device, Choice& choice) {
   const Variant& row = *choice.variant;
-  choice.params = row.effective == nullptr ? KernelParams{} : row.effective(call, wanted);
-  if (wanted == KernelParams{}) return;
-  if (choice.params == wanted) {
-    choice.reason += "; prefill.tile_order=band8";
+  choice.params =
+      row.effective == nullptr ? KernelParams{} : row.effective(call, wanted.params, device);
+  if (wanted.settings.empty()) return;
+  if (choice.params == wanted.params) {
+    choice.reason += "; " + wanted.settings;
     return;
   }
-  const std::string why = row.effective == nullptr ? std::string(row.name) + " has no bands"
-                          : row.tiling == nullptr  ? shape_text(call) + " is one band"
-                                                   : row.tiling(call);
+  const bool order = wanted.params.tile_order != choice.params.tile_order;
+  const std::string why = row.effective == nullptr
+                              ? std::string(row.name) + (order ? " has no bands" : " has no tiles")
+                          : !order                ? "auto takes the same tile"
+                          : row.tiling == nullptr ? shape_text(call) + " is one band"
+                                                  : row.tiling(call);
   choice.rule = "no-effect";
   choice.reason =
-      "prefill.tile_order=band8 walks the same order as row: " + why + "; " + choice.reason;
+      order ? "prefill.tile_order=band8 walks the same order as row: " + why + "; " + choice.reason
+            : wanted.settings + " changes nothing: " + why + "; " + choice.reason;
 }
 
 // The ops that a composition stands for.
@@ -184,6 +228,11 @@ std::span<const Op> parts_of(Op op) {
   }
 }
 
+bool has_row(std::span<const Variant> table, Op op, const std::string& name) {
+  return std::ranges::any_of(table,
+                             [&](const Variant& row) { return row.op == op && row.name == name; });
+}
+
 const char* identity_of(std::span<const Variant> table, const Variant& variant) {
   for (const Variant& row : table) {
     if (row.op == variant.op && row.function == variant.function) return row.name;
@@ -202,9 +251,10 @@ Planner::Planner(SwitchSet switches, Device device, std::span<const Variant> tab
 }
 
 bool Planner::fuses(const OpCall& call) const {
-  const std::string own = switches_.get("kernel." + std::string(op_name(call.op)));
-  if (own == "parts") return false;
-  if (own != "auto") return true;  // choose() says whether it can
+  const Forcing own = forcing(switches_, call);
+  if (own.variant == "parts") return false;
+  if (own.key == "prefill.matmul") return has_row(table_, call.op, own.variant);
+  if (own.variant != "auto") return true;  // choose() says whether it can
   for (const Op part : parts_of(call.op)) {
     if (switches_.get("kernel." + std::string(op_name(part))) != "auto") return false;
   }
@@ -244,12 +294,12 @@ Result<const Choice*> Planner::choose(const OpCall& call) {
 Result<Choice> Planner::decide(const OpCall& call) const {
   TRY_ASSIGN(const IsaLimit limit, isa_limit(switches_, device_));
   const Demand demand = demand_of(switches_, call.phase);
-  const std::string name = switches_.get("kernel." + std::string(op_name(call.op)));
+  const Forcing forced = forcing(switches_, call);
   Choice choice;
-  if (name != "auto") {
-    TRY_ASSIGN(choice.variant, forced_row(table_, call, name, demand, limit));
+  if (forced.variant != "auto") {
+    TRY_ASSIGN(choice.variant, forced_row(table_, call, forced.key, forced.variant, demand, limit));
     choice.rule = "forced";
-    choice.reason = "forced by kernel." + std::string(op_name(call.op));
+    choice.reason = "forced by " + forced.key;
   } else {
     choice.variant = best_row(table_, call, demand, limit);
     if (choice.variant == nullptr) return no_kernel(table_, call, demand, limit);
@@ -258,7 +308,7 @@ Result<Choice> Planner::decide(const OpCall& call) const {
                     isa_reason(call, *choice.variant, limit);
   }
   const Variant& row = *choice.variant;
-  apply_params(call, wanted_params(switches_, call), choice);
+  apply_params(call, wanted_params(switches_, call), device_, choice);
   choice.params.graph = in_graph(call);
   choice.identity = identity_of(table_, row);
   choice.layout = row.layout;

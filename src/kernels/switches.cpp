@@ -50,6 +50,14 @@ std::vector<SwitchInfo> make_registry() {
   switches.push_back(choice("prefill.tile_order", {"row", "band8"}, {Op::kMatmul},
                             {Phase::kPrefill},
                             "band8: walk bands of 8 weight-row tiles across all token tiles"));
+  switches.push_back(choice("prefill.tile", {"auto", "tall", "wide", "square"},
+                            {Op::kMatmul, Op::kMatmulGroup, Op::kMatmulSwiglu}, {Phase::kPrefill},
+                            "the shape of a prefill matmul's tiles, where its kernel has several"));
+  std::vector<std::string> matmuls = {"auto"};
+  for (std::string& name : variant_names(Op::kMatmul)) matmuls.push_back(std::move(name));
+  switches.push_back(choice("prefill.matmul", std::move(matmuls),
+                            {Op::kMatmul, Op::kMatmulGroup, Op::kMatmulSwiglu}, {Phase::kPrefill},
+                            "run the matmuls of prefill by the named variant, or not at all"));
   switches.push_back(choice("kv.type", {"auto", "f32", "f16"}, {Op::kAttention, Op::kRopeAttention},
                             {}, "elements of the KV cache; auto: f32 on a CPU, f16 on a GPU"));
   switches.push_back(choice("decode.graph", {"on", "off"}, {}, {Phase::kDecode, Phase::kVerify},

@@ -116,9 +116,26 @@ std::string_view layout_name(WeightLayout layout) {
   RECKON_CHECK(false);
 }
 
+std::string_view tile_shape_name(TileShape shape) {
+  switch (shape) {
+    case TileShape::kAuto:
+      return "auto";
+    case TileShape::kTall:
+      return "tall";
+    case TileShape::kWide:
+      return "wide";
+    case TileShape::kSquare:
+      return "square";
+  }
+  RECKON_CHECK(false);
+}
+
 std::string params_text(const KernelParams& params) {
   std::vector<std::string> words;
   if (params.tile_order == TileOrder::kBand8) words.emplace_back("tile_order=band8");
+  if (params.tile != TileShape::kAuto) {
+    words.push_back("tile=" + std::string(tile_shape_name(params.tile)));
+  }
   if (params.graph) words.emplace_back("graph");
   return join(words, " ");
 }

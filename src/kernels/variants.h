@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/device.h"
 #include "kernels/kernel.h"
 #include "kernels/op.h"
 
@@ -32,7 +33,8 @@ struct Variant {
   uint64_t (*scratch_bytes)(const OpCall& call, const KernelParams& params, int threads) = nullptr;
   // The parameters that make a difference for this call: what remains of `wanted` (for example
   // band8 with a single band becomes row). Null: none of them do.
-  KernelParams (*effective)(const OpCall& call, const KernelParams& wanted) = nullptr;
+  KernelParams (*effective)(const OpCall& call, const KernelParams& wanted,
+                            const Device& device) = nullptr;
   KernelFn function;
   const char* source_hash = "";          // of the variant's source file, made at build time
   const char* ledger_id = "unmeasured";  // the entry that made or kept it the default
@@ -54,6 +56,7 @@ struct Variant {
 [[nodiscard]] std::string_view numerics_name(NumericsClass numerics);
 [[nodiscard]] std::string_view isa_name(Isa isa);
 [[nodiscard]] std::string_view layout_name(WeightLayout layout);
+[[nodiscard]] std::string_view tile_shape_name(TileShape shape);
 [[nodiscard]] std::string params_text(const KernelParams& params);  // "tile_order=band8 graph"
 [[nodiscard]] std::string shape_text(const OpCall& call);           // "512x1536x576 q4_1"
 

@@ -150,12 +150,12 @@ TEST(ExactMatmul, TileOrderCountsOnlyWhereItMakesADifference) {
       call.rows = rows;
       call.n = n;
       call.k = 64;
-      return row->effective(call, {TileOrder::kBand8}).tile_order;
+      return row->effective(call, {TileOrder::kBand8}, {}).tile_order;
     };
     EXPECT_EQ(effective(512, 576), TileOrder::kBand8) << row->name;
     EXPECT_EQ(effective(512, 16), TileOrder::kRow) << row->name;  // one weight tile
     EXPECT_EQ(effective(1, 576), TileOrder::kRow) << row->name;   // one token tile
-    EXPECT_EQ(row->effective({}, {}).tile_order, TileOrder::kRow) << row->name;
+    EXPECT_EQ(row->effective({}, {}, {}).tile_order, TileOrder::kRow) << row->name;
   }
 }
 

@@ -118,7 +118,7 @@ class Runner {
   void run(const Variant& row, Args args, KernelParams wanted = {}) {
     const OpCall call = call_of(args, Phase::kPrefill);
     const KernelParams params =
-        row.effective == nullptr ? KernelParams{} : row.effective(call, wanted);
+        row.effective == nullptr ? KernelParams{} : row.effective(call, wanted, detect_cpu());
     if constexpr (std::is_same_v<Args, MatmulArgs>) args.params = params;
     const uint64_t bytes =
         row.scratch_bytes == nullptr ? 0 : row.scratch_bytes(call, params, pool_.threads());

@@ -20,8 +20,11 @@ uint64_t tiled_matmul_bytes(const OpCall& call, const KernelParams& params, int 
       .total;
 }
 
-KernelParams effective_matmul(const OpCall& call, const KernelParams& wanted) {
-  return {cpu::effective_tile_order(call.rows, call.n, wanted.tile_order)};
+KernelParams effective_matmul(const OpCall& call, const KernelParams& wanted,
+                              const Device& /*device*/) {
+  KernelParams params;
+  params.tile_order = cpu::effective_tile_order(call.rows, call.n, wanted.tile_order);
+  return params;
 }
 
 // The types that exact kernels multiply as they are stored; others are converted at load.

@@ -44,16 +44,16 @@ double time_of(const Cost& cost, const SplitCost& split, bool swiglu, int64_t ro
          split.adding;
 }
 
-bool is_wanted(FastTile wanted, const TileCut& cut) {
+bool is_wanted(TileShape wanted, const TileCut& cut) {
   const int rows = 128 * cut.slices;
   switch (wanted) {
-    case FastTile::kAuto:
+    case TileShape::kAuto:
       return true;
-    case FastTile::kTall:
+    case TileShape::kTall:
       return rows > cut.tokens;
-    case FastTile::kWide:
+    case TileShape::kWide:
       return rows < cut.tokens;
-    case FastTile::kSquare:
+    case TileShape::kSquare:
       return rows == cut.tokens;
   }
   return true;
@@ -65,7 +65,7 @@ int64_t padded_tokens(int64_t rows) {
   return divided_up(rows, 8) * 8;
 }
 
-TileCut tile_cut(FastTile wanted, bool swiglu, int64_t rows, int64_t n, int64_t k,
+TileCut tile_cut(TileShape wanted, bool swiglu, int64_t rows, int64_t n, int64_t k,
                  int multiprocessors) {
   TileCut best;
   double best_time = -1;
@@ -75,7 +75,7 @@ TileCut tile_cut(FastTile wanted, bool swiglu, int64_t rows, int64_t n, int64_t 
     if (rows <= tokens) widest = tokens;
   }
   // A shape that cannot be had (a wide tile of few tokens, or of a swiglu) leaves the choice free.
-  for (const FastTile shape : {wanted, FastTile::kAuto}) {
+  for (const TileShape shape : {wanted, TileShape::kAuto}) {
     for (const Cost& cost : kCosts) {
       if (cost.tokens > widest || (swiglu && cost.slices == 1)) continue;
       for (const SplitCost& split : kSplits) {

@@ -40,7 +40,7 @@ struct TileProblem {
 
 // The cut for `rows` tokens, `n` weight rows (of a swiglu, of each of the two weights) and k on a
 // device of `multiprocessors`. matmul_fast_plan.cpp says by which model.
-[[nodiscard]] TileCut tile_cut(FastTile wanted, bool swiglu, int64_t rows, int64_t n, int64_t k,
+[[nodiscard]] TileCut tile_cut(TileShape wanted, bool swiglu, int64_t rows, int64_t n, int64_t k,
                                int multiprocessors);
 
 // Rows that the converted activations have room for. The last tile of tokens may read past them, by

@@ -27,13 +27,13 @@ int64_t input_bytes(int64_t rows, int64_t k) {
   return rounded_up((tiles_of(k) * padded_tokens(rows) + kTokenSlack) * kTileColumns * 2, 256);
 }
 
-struct Device {
+struct Gpu {
   int multiprocessors = 0;
   TileUnit unit = TileUnit::kMma;
 };
 
-Device current_device(KernelContext& context) {
-  Device device;
+Gpu current_device(KernelContext& context) {
+  Gpu device;
   int index = 0, major = 0;
   check(context, cudaGetDevice(&index));
   check(context,
@@ -50,7 +50,7 @@ TileCut mma_cut(int64_t rows) {
 
 // Converts x and multiplies it with the parts that `problem` names; sizes not set yet are set here.
 void run(KernelContext& context, const float* x, DType weight_type, int64_t rows, int64_t k,
-         bool swiglu, TileProblem problem, const TileCut* forced = nullptr,
+         bool swiglu, TileShape shape, TileProblem problem, const TileCut* forced = nullptr,
          const TileUnit* unit = nullptr) {
   Queue& q = queue(context);
   const TileType type = *fast_tile_type(weight_type);
@@ -64,7 +64,7 @@ void run(KernelContext& context, const float* x, DType weight_type, int64_t rows
   note_launch(context, input.kernel, input.grid, input.block, 0);
   check(context, input.error);
 
-  const Device device = current_device(context);
+  const Gpu device = current_device(context);
   int64_t n = 0;
   for (int i = 0; i < (swiglu ? 1 : problem.parts); ++i) n += problem.n[i];
   TileForm form;
@@ -72,7 +72,7 @@ void run(KernelContext& context, const float* x, DType weight_type, int64_t rows
   form.cut = forced != nullptr ? *forced
              : form.unit == TileUnit::kMma
                  ? mma_cut(rows)
-                 : tile_cut(FastTile::kAuto, swiglu, rows, n, k, device.multiprocessors);
+                 : tile_cut(shape, swiglu, rows, n, k, device.multiprocessors);
   form.swiglu = swiglu;
   form.overlap = q.overlap;
   form.multiprocessors = device.multiprocessors;
@@ -132,42 +132,58 @@ TileProblem problem_of(const MatmulSwigluArgs& args) {
 
 void matmul_fast_tile(const MatmulArgs& args, KernelContext& context) {
   stamp(context, kFastTile, kSourceHash, args);
-  run(context, args.x, args.weight_type, args.rows, args.k, false, problem_of(args));
+  run(context, args.x, args.weight_type, args.rows, args.k, false, args.params.tile,
+      problem_of(args));
 }
 
 void matmul_fast_tile_cut(const MatmulArgs& args, const TileCut& cut, KernelContext& context) {
   stamp(context, kFastTile, kSourceHash, args);
-  run(context, args.x, args.weight_type, args.rows, args.k, false, problem_of(args), &cut);
+  run(context, args.x, args.weight_type, args.rows, args.k, false, args.params.tile,
+      problem_of(args), &cut);
 }
 
 void matmul_fast_tile_mma(const MatmulArgs& args, KernelContext& context) {
   const TileUnit unit = TileUnit::kMma;
   stamp(context, kFastTile, kSourceHash, args);
-  run(context, args.x, args.weight_type, args.rows, args.k, false, problem_of(args), nullptr,
-      &unit);
+  run(context, args.x, args.weight_type, args.rows, args.k, false, args.params.tile,
+      problem_of(args), nullptr, &unit);
 }
 
 void matmul_group_fast_tile(const MatmulGroupArgs& args, KernelContext& context) {
   stamp(context, kFastTile, kSourceHash, args);
-  run(context, args.x, args.weight_type, args.rows, args.k, false, problem_of(args));
+  run(context, args.x, args.weight_type, args.rows, args.k, false, args.params.tile,
+      problem_of(args));
 }
 
 void matmul_group_fast_tile_mma(const MatmulGroupArgs& args, KernelContext& context) {
   const TileUnit unit = TileUnit::kMma;
   stamp(context, kFastTile, kSourceHash, args);
-  run(context, args.x, args.weight_type, args.rows, args.k, false, problem_of(args), nullptr,
-      &unit);
+  run(context, args.x, args.weight_type, args.rows, args.k, false, args.params.tile,
+      problem_of(args), nullptr, &unit);
 }
 
 void matmul_swiglu_fast_tile(const MatmulSwigluArgs& args, KernelContext& context) {
   stamp(context, kFastTile, kSourceHash, args);
-  run(context, args.x, args.weight_type, args.rows, args.k, true, problem_of(args));
+  run(context, args.x, args.weight_type, args.rows, args.k, true, args.params.tile,
+      problem_of(args));
 }
 
 void matmul_swiglu_fast_tile_mma(const MatmulSwigluArgs& args, KernelContext& context) {
   const TileUnit unit = TileUnit::kMma;
   stamp(context, kFastTile, kSourceHash, args);
-  run(context, args.x, args.weight_type, args.rows, args.k, true, problem_of(args), nullptr, &unit);
+  run(context, args.x, args.weight_type, args.rows, args.k, true, args.params.tile,
+      problem_of(args), nullptr, &unit);
+}
+
+KernelParams fast_tile_effective(const OpCall& call, const KernelParams& wanted,
+                                 const Device& device) {
+  KernelParams params;
+  if (device.features != "sm_90") return params;
+  const auto cut = [&](TileShape shape) {
+    return tile_cut(shape, call.op == Op::kMatmulSwiglu, call.rows, call.n, call.k, device.cores);
+  };
+  if (!(cut(wanted.tile) == cut(TileShape::kAuto))) params.tile = wanted.tile;
+  return params;
 }
 
 const char* matmul_fast_tile_hash() {

@@ -8,15 +8,12 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/device.h"
 #include "kernels/kernel.h"
 
 namespace reckon::kernels::cuda {
 
 constexpr const char* kFastTile = "fast_tile";
-
-// What a block computes, in weight rows × tokens. Tall tiles take more weight rows than tokens,
-// wide ones more tokens than weight rows, square ones as many.
-enum class FastTile : uint8_t { kAuto, kTall, kWide, kSquare };
 
 void matmul_fast_tile(const MatmulArgs& args, KernelContext& context);
 void matmul_group_fast_tile(const MatmulGroupArgs& args, KernelContext& context);
@@ -28,5 +25,8 @@ void matmul_swiglu_fast_tile(const MatmulSwigluArgs& args, KernelContext& contex
 [[nodiscard]] uint64_t fast_tile_scratch_bytes(const OpCall& call, const KernelParams& params,
                                                int threads);
 [[nodiscard]] int fast_tile_preference(const OpCall& call);
+// A tile that auto takes anyway, or that the device's kernels do not have, becomes auto.
+[[nodiscard]] KernelParams fast_tile_effective(const OpCall& call, const KernelParams& wanted,
+                                               const Device& device);
 
 }  // namespace reckon::kernels::cuda

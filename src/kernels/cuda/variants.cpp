@@ -135,6 +135,7 @@ void add_fast_matmuls(std::vector<Variant>& table) {
   const auto tile = [&](Op op, KernelFn function) {
     fast(op, kFastTile, function, matmul_fast_tile_hash(), supports_fast_tile,
          fast_tile_scratch_bytes, fast_tile_preference);
+    table.back().effective = fast_tile_effective;
   };
   tile(Op::kMatmul, matmul_fast_tile);
   tile(Op::kMatmulGroup, matmul_group_fast_tile);
