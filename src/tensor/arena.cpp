@@ -84,7 +84,9 @@ ArenaSet::~ArenaSet() {
 }
 
 Result<void*> ArenaSet::allocate(MemoryTag tag, std::string name, uint64_t bytes) {
-  Result<void*> memory = source_.allocate(arena_rounded(bytes));
+  // What cannot be rounded cannot be had: the source says so in its own words.
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+  Result<void*> memory = source_.allocate(bytes > kMost ? bytes : arena_rounded(bytes));
   if (!memory.ok()) {
     return failed(fmt::format("cannot allocate '{}' ({}): {}", name, memory_tag_name(tag),
                               memory.error().message));
