@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "models/weight_rows.h"
+#include "models/first_error.h"
 
 namespace reckon::models {
 namespace {
@@ -22,8 +21,7 @@ class Sender {
   Sender(const kernels::WeightLoader& loader, kernels::WeightUpload& upload, ThreadPool& pool)
       : loader_(loader), upload_(upload), pool_(pool) {}
 
-  // Gives the first row that the weight's type cannot hold, or -1.
-  [[nodiscard]] Result<int64_t> send(const PlacedWeight& weight, char* destination) {
+  [[nodiscard]] Status send(const PlacedWeight& weight, char* destination) {
     const bool matrix = weight.role != WeightRole::kVector;
     const int64_t strip_rows = matrix ? loader_.strip_rows() : 1;
     const uint64_t strip_bytes =
@@ -34,43 +32,37 @@ class Sender {
     for (int64_t row = 0; row < weight.stored.n; row += stage_strips * strip_rows) {
       const int64_t rows = std::min(stage_strips * strip_rows, weight.stored.n - row);
       TRY_ASSIGN(void* stage, upload_.stage());
-      const int64_t bad =
-          fill(weight, row, rows, strip_rows, strip_bytes, static_cast<char*>(stage));
-      if (bad >= 0) return bad;
+      TRY(fill(weight, row, rows, strip_rows, strip_bytes, static_cast<char*>(stage)));
       const uint64_t bytes =
           static_cast<uint64_t>((rows + strip_rows - 1) / strip_rows) * strip_bytes;
       TRY(upload_.send(destination, bytes));
       destination += bytes;
     }
-    return -1;
+    return {};
   }
 
  private:
-  [[nodiscard]] int64_t fill(const PlacedWeight& weight, int64_t first, int64_t count,
-                             int64_t strip_rows, uint64_t strip_bytes, char* stage) {
+  [[nodiscard]] Status fill(const PlacedWeight& weight, int64_t first, int64_t count,
+                            int64_t strip_rows, uint64_t strip_bytes, char* stage) {
     const DType type = weight.placed.type;
     const int64_t k = weight.placed.k;
     const int64_t task_rows = std::max<int64_t>(1, kTaskValues / k / strip_rows) * strip_rows;
-    constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
-    std::atomic<int64_t> first_bad{kNone};
+    FirstError errors;
     pool_.parallel_for((count + task_rows - 1) / task_rows, [&](int64_t task) {
       const int64_t from = task * task_rows;
       const int64_t rows = std::min(task_rows, count - from);
       char* out = stage + static_cast<uint64_t>(from / strip_rows) * strip_bytes;
       std::vector<char> converted(static_cast<size_t>(rows * row_bytes(type, k)));
-      const int64_t bad = convert_rows(weight.stored, type, first + from, rows, converted.data());
-      if (bad >= 0) {
-        int64_t known = first_bad.load();
-        while (bad < known && !first_bad.compare_exchange_weak(known, bad)) {
-        }
+      Status made = weight.rows->rows(first + from, rows, type, converted.data());
+      if (!made.ok()) {
+        errors.add(task, std::move(made));
       } else if (weight.role == WeightRole::kVector) {
         std::copy(converted.begin(), converted.end(), out);
       } else {
         loader_.lay_out(type, converted.data(), rows, k, out);
       }
     });
-    const int64_t bad = first_bad.load();
-    return bad == kNone ? -1 : bad;
+    return errors.take();
   }
 
   const kernels::WeightLoader& loader_;
@@ -115,11 +107,10 @@ Status DevicePlacer::fill(std::deque<PlacedWeight>& weights, const LoadOptions& 
   auto* next = static_cast<char*>(memory);
   uint64_t done = 0;
   for (PlacedWeight& weight : weights) {
-    TRY_ASSIGN(const int64_t bad_row, sender.send(weight, next));
-    if (bad_row >= 0) {
-      return failed(
-          fmt::format("tensor '{}', row {}: holds a weight that is not finite or too large for {}",
-                      weight.name, bad_row, dtype_name(weight.placed.type)));
+    if (const Status sent = sender.send(weight, next); !sent.ok()) {
+      Error error = sent.error();
+      error.message = fmt::format("tensor '{}', {}", weight.name, error.message);
+      return error;
     }
     weight.placed.data = next;
     next += weight.bytes;

@@ -1,6 +1,6 @@
 // Weights in the host's memory: matrices in place in the mapped file, or packed by a QuantScheme
 // into one buffer of the placer's own; vectors in place, or as float32 copies where the file has
-// another type.
+// another type. What a synthetic checkpoint has is made in that buffer.
 #pragma once
 
 #include "models/quant_scheme.h"

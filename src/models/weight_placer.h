@@ -13,10 +13,12 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/check.h"
 #include "base/result.h"
+#include "tensor/row_source.h"
 #include "tensor/tensor.h"
 
 namespace reckon::models {
@@ -46,13 +48,14 @@ enum class WeightRole : uint8_t {
 struct PlacedWeight {
   std::string name;  // the tensor's
   WeightRole role = WeightRole::kMatrix;
-  Weight stored;       // in the file
+  Weight stored;       // in the checkpoint; no data where it has none in memory (synthetic)
   Weight placed;       // what the forward pass reads; no data before load()
   uint64_t bytes = 0;  // of memory that `placed` takes, with its alignment
+  std::shared_ptr<const RowSource> rows;  // of `stored`, in any type and strip; thread-safe
 };
 
-// Bytes of the file that are done, of all that have to be converted or moved. Called now and then
-// on the thread that loads, the last time with done == total.
+// Bytes of the checkpoint that are done, of all that have to be converted, made or moved. Called
+// now and then on the thread that loads, the last time with done == total.
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 struct LoadOptions {
@@ -67,10 +70,12 @@ class WeightPlacer {
   WeightPlacer(const WeightPlacer&) = delete;
   WeightPlacer& operator=(const WeightPlacer&) = delete;
 
-  // Plans a place for the tensor. The handle stays valid as long as the placer. Fails where the
-  // place has no such weights, naming the tensor.
+  // Plans a place for the tensor. The handle stays valid as long as the placer. `rows` gives the
+  // tensor's rows; without it they are those of stored.data. Fails where the place has no such
+  // weights, naming the tensor.
   [[nodiscard]] Result<WeightRef> plan(const std::string& name, WeightRole role,
-                                       const Weight& stored);
+                                       const Weight& stored,
+                                       std::shared_ptr<const RowSource> rows = nullptr);
   // Once, after everything was planned. Errors name the tensor; then no weight has data.
   [[nodiscard]] Status load(const LoadOptions& options);
 

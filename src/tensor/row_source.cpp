@@ -1,0 +1,65 @@
+#include "tensor/row_source.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/check.h"
+#include "tensor/quantise.h"
+
+namespace reckon {
+namespace {
+
+void put(void* out, int64_t index, uint16_t bits) {
+  std::memcpy(static_cast<char*>(out) + index * int64_t{sizeof bits}, &bits, sizeof bits);
+}
+
+bool encode_f16(const float* row, int64_t k, void* out) {
+  for (int64_t i = 0; i < k; ++i) {
+    const uint16_t half = float_to_half(row[i]);
+    if (!std::isfinite(half_to_float(half))) return false;
+    put(out, i, half);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool encode_row(DType type, const float* row, int64_t k, void* out) {
+  switch (type) {
+    case DType::kF32:
+      if (k > 0) std::memcpy(out, row, static_cast<size_t>(k) * sizeof(float));
+      return true;
+    case DType::kF16:
+      return encode_f16(row, k, out);
+    case DType::kBF16:
+      for (int64_t i = 0; i < k; ++i) put(out, i, float_to_bf16(row[i]));
+      return true;
+    default:
+      return quantise_row(type, row, k, out);
+  }
+}
+
+Status StoredRows::rows(int64_t first, int64_t count, DType type, void* out) const {
+  RECKON_CHECK(first >= 0 && count >= 0 && first + count <= weight_.n);
+  const int64_t from_stride = row_bytes(weight_.type, weight_.k);
+  const auto* from = static_cast<const char*>(weight_.data) + first * from_stride;
+  if (type == weight_.type) {
+    if (count > 0) std::memcpy(out, from, static_cast<size_t>(count * from_stride));
+    return {};
+  }
+  const int64_t to_stride = row_bytes(type, weight_.k);
+  std::vector<float> row(static_cast<size_t>(weight_.k));
+  for (int64_t j = 0; j < count; ++j) {
+    dequantize_row(weight_.type, from + j * from_stride, weight_.k, row.data());
+    if (!encode_row(type, row.data(), weight_.k, static_cast<char*>(out) + j * to_stride)) {
+      return failed(fmt::format("row {}: holds a weight that is not finite or too large for {}",
+                                first + j, dtype_name(type)));
+    }
+  }
+  return {};
+}
+
+}  // namespace reckon
