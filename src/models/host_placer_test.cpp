@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <random>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "models/model.h"
 #include "models/test_checkpoints.h"
 #include "tensor/quantise.h"
+#include "tensor/random_rows.h"
 
 namespace reckon::models {
 namespace {
@@ -112,6 +114,29 @@ TEST(HostPlacer, PacksRowByRowOnAnyNumberOfThreads) {
       for (const Weight* weight : {&s, &l}) {
         EXPECT_EQ(reinterpret_cast<uintptr_t>(weight->data) % kArenaAlignment, 0U);
       }
+    }
+  }
+}
+
+// A checkpoint without data in memory: bytes are those of its rows, on any number of threads, in
+// the place's type or in the checkpoint's own.
+TEST(HostPlacer, MakesWhatIsNotInMemory) {
+  constexpr int64_t kN = 700, kK = 330;
+  const auto rows = std::make_shared<const RandomRows>(1, "m", RandomKind::kMatrix, kN, kK);
+  const Weight stored{nullptr, DType::kBF16, kN, kK};
+  for (const char* name : {"none", "q4", "q8"}) {
+    const DType type = scheme(name).type_of("").value_or(DType::kBF16);
+    std::vector<uint8_t> expected(static_cast<size_t>(kN * row_bytes(type, kK)));
+    ASSERT_TRUE(rows->rows(0, kN, type, expected.data()).ok());
+    for (const int threads : {1, 3}) {
+      HostPlacer placer(scheme(name));
+      const Weight& placed = placer.plan("m", WeightRole::kMatrix, stored, rows).value();
+      EXPECT_EQ(placer.planned_bytes(), arena_rounded(expected.size()));
+      EXPECT_EQ(placer.allocated_bytes(), 0U);
+      ASSERT_TRUE(placer.load({threads, {}}).ok());
+      EXPECT_EQ(placer.allocated_bytes(), placer.planned_bytes());
+      EXPECT_EQ(placed.type, type);
+      EXPECT_EQ(std::memcmp(placed.data, expected.data(), expected.size()), 0);
     }
   }
 }
