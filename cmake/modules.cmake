@@ -120,6 +120,8 @@ function(reckon_add_tests)
   include(GoogleTest)
   add_test(NAME cmake.source_hash
            COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/source_hash_test.py)
+  add_test(NAME cmake.shapes
+           COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/shapes_test.py)
   # Where the tests' data is, in one small object: a path in every test's command line would keep a
   # second clone from finding them in the compiler cache.
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_data.cpp CONTENT
@@ -165,6 +167,20 @@ function(reckon_add_build_info)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/build_info.cpp
     APPEND PROPERTY COMPILE_DEFINITIONS RECKON_VERSION="${PROJECT_VERSION}"
     RECKON_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+endfunction()
+
+# models/shapes/*.yaml as a header of formats, so that a copied program knows them, too.
+function(reckon_add_shapes)
+  file(GLOB shapes CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/models/shapes/*.yaml)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/shapes.py)
+  set(header ${PROJECT_BINARY_DIR}/generated/formats/shapes_generated.h)
+  add_custom_command(
+    OUTPUT ${header}
+    COMMAND Python3::Interpreter ${script} --output ${header} ${shapes}
+    DEPENDS ${script} ${shapes}
+    COMMENT "Reading models/shapes"
+    VERBATIM)
+  target_sources(reckon_formats PRIVATE ${header})
 endfunction()
 
 # One program a bench/*_bench.cpp, where Google Benchmark is installed, and those of bench/cuda, where

@@ -9,6 +9,7 @@
 
 #include "adapters/environment.h"
 #include "base/hash.h"
+#include "engine/random_tokens.h"
 #include "engine/sampler.h"
 #include "engine/session.h"
 #include "kernels/trace.h"
@@ -43,6 +44,12 @@ std::vector<int32_t> fit_prompt(std::vector<int32_t> tokens, int64_t wanted) {
 
 Result<std::vector<int32_t>> prompt_tokens(const engine::LoadedModel& model,
                                            const Workload& workload) {
+  if (workload.prompt.empty()) {
+    if (workload.prompt_tokens == 0) {
+      return usage_error("the workload has no prompt: expected a text, or how many random tokens");
+    }
+    return engine::random_tokens(workload.prompt_tokens, model.model().info().vocabulary);
+  }
   TRY_ASSIGN(const Tokenizer* tokenizer, model.tokenizer());
   std::vector<int32_t> tokens = tokenizer->encode(workload.prompt, Special::kIgnore);
   if (tokens.empty()) return usage_error("the workload's prompt is empty");
@@ -161,6 +168,7 @@ Result<Subject> EngineRunner::describe(const Workload& workload, const Arm& base
       {"memory_bytes", std::to_string(device.memory_bytes)}};
   subject.device_name = device.name;
   subject.backend = device.backend;
+  subject.model_name = checkpoint.display_name();
   subject.model_family = bound.model->model().info().family;
   subject.model_shape_hash = checkpoint.shape_hash();
   subject.model_hash = checkpoint.content_hash();

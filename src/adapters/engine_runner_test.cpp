@@ -202,12 +202,37 @@ TEST(EngineRunner, BlamesTheQueueForWhatItGotWrong) {
   EXPECT_THAT(message(narrow, arm({})), HasSubstr("context of 45"));
   Workload silent = tiny_workload();
   silent.prompt = "";
-  EXPECT_THAT(message(silent, arm({})), HasSubstr("prompt is empty"));
+  silent.prompt_tokens = 0;
+  EXPECT_THAT(message(silent, arm({})), HasSubstr("has no prompt"));
+  Workload text_to_synthetic = tiny_workload();
+  text_to_synthetic.model = "synth:tiny-llama";
+  EXPECT_THAT(message(text_to_synthetic, arm({})), HasSubstr("has no tokenizer"));
   EXPECT_THAT(message(tiny_workload(), arm({{"prefill.chnk", "1"}})),
               HasSubstr("did you mean 'prefill.chunk'"));
   Workload nameless = tiny_workload();
   nameless.model = "smollm3";
   EXPECT_THAT(message(nameless, arm({})), HasSubstr("smollm2"));
+}
+
+TEST(EngineRunner, RunsASyntheticModelOnRandomTokens) {
+  Workload workload = tiny_workload();
+  workload.model = "synth:tiny-llama,layers=1";
+  workload.prompt = "";
+  workload.prompt_tokens = 24;
+  EngineRunner runner;
+  const auto subject = runner.describe(workload, arm({}));
+  ASSERT_TRUE(subject.ok()) << subject.error().message;
+  EXPECT_EQ(subject->model_name, "synth:tiny-llama (1 of 2 layers)");
+  EXPECT_EQ(subject->prompt_tokens, 24);
+  EXPECT_EQ(subject->weight_format, "bf16");
+  const auto first = runner.measure(workload, arm({}));
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  EXPECT_EQ(first->tokens.size(), 6U);
+  EXPECT_EQ(first->tokens, EngineRunner().measure(workload, arm({}))->tokens);
+  workload.model = "synth:tiny-llama";
+  const auto whole = runner.describe(workload, arm({}));
+  EXPECT_EQ(whole->prompt_hash, subject->prompt_hash);
+  EXPECT_NE(whole->model_shape_hash, subject->model_shape_hash);
 }
 
 TEST(EngineRunner, KnowsSwitchesAndTheirDefaults) {

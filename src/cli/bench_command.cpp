@@ -4,7 +4,6 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "base/build_info.h"
 #include "base/bytes.h"
@@ -13,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/table.h"
+#include "engine/random_tokens.h"
 #include "engine/session.h"
 #include "measure/noise.h"
 
@@ -47,16 +47,6 @@ Status add_statistics(BenchTest& test) {
   return {};
 }
 
-// Speed does not depend on which tokens are run, so that a checkpoint without a tokenizer will do.
-std::vector<int32_t> random_tokens(int64_t count, int64_t vocabulary) {
-  std::mt19937_64 random(42);
-  std::vector<int32_t> tokens;
-  for (int64_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(vocabulary)));
-  }
-  return tokens;
-}
-
 template <typename Work>
 Result<int64_t> timed_ns(const Work& work) {
   const auto start = std::chrono::steady_clock::now();
@@ -83,11 +73,12 @@ Result<int64_t> time_decode(engine::Session& session, std::span<const int32_t> t
   });
 }
 
-// Prefill and decode are interleaved, so that a slow minute of the machine hits both.
+// Prefill and decode are interleaved, so that a slow minute of the machine hits both. Speed does
+// not depend on which tokens are run, so that a checkpoint without a tokenizer will do.
 Result<std::vector<BenchTest>> run_tests(engine::Session& session, const BenchOptions& options,
                                          int64_t vocabulary) {
-  const auto prompt = random_tokens(options.prompt, vocabulary);
-  const auto generated = random_tokens(options.generate + 1, vocabulary);
+  const auto prompt = engine::random_tokens(options.prompt, vocabulary);
+  const auto generated = engine::random_tokens(options.generate + 1, vocabulary);
   BenchTest prefill{fmt::format("pp{}", options.prompt), options.prompt, {}, {}, 0, 0};
   BenchTest decode{fmt::format("tg{}", options.generate), options.generate, {}, {}, 0, 0};
   for (int i = -1; i < options.repetitions; ++i) {  // -1: a warm-up that is not counted
@@ -107,6 +98,12 @@ Result<std::vector<BenchTest>> run_tests(engine::Session& session, const BenchOp
   return tests;
 }
 
+// Of its files; of the weights where there are none.
+uint64_t model_bytes(const engine::LoadedModel& model) {
+  return model.checkpoint().files().empty() ? model.model().info().weight_bytes
+                                            : model.checkpoint().total_bytes();
+}
+
 nlohmann::json to_json(const BenchTest& test, const engine::LoadedModel& model,
                        const engine::Session& session) {
   const Checkpoint& checkpoint = model.checkpoint();
@@ -115,8 +112,9 @@ nlohmann::json to_json(const BenchTest& test, const engine::LoadedModel& model,
           {"device", session.planner().device().name},
           {"backend", session.planner().device().backend},
           {"model_filename", checkpoint.path()},
+          {"model_name", model.model().info().name},
           {"model_family", model.model().info().family},
-          {"model_size", checkpoint.total_bytes()},
+          {"model_size", model_bytes(model)},
           {"weight_format", model.weight_format()},
           {"n_threads", session.planner().threads()},
           {"n_chunk", session.plan().shape.chunk},
@@ -140,11 +138,13 @@ Table to_table(const std::vector<BenchTest>& tests, const engine::LoadedModel& m
                {"test"},
                {"tok/s", Align::kRight},
                {"sd", Align::kRight}});
+  const std::string& synthetic = model.checkpoint().display_name();
   for (const BenchTest& test : tests) {
-    table.add({model.model().info().family, format_bytes_short(model.checkpoint().total_bytes()),
-               model.weight_format(), session.planner().device().backend,
-               std::to_string(session.planner().threads()), test.name,
-               fmt::format("{:.2f}", test.mean_rate), fmt::format("{:.2f}", test.deviation)});
+    table.add({synthetic.empty() ? model.model().info().family : synthetic,
+               format_bytes_short(model_bytes(model)), model.weight_format(),
+               session.planner().device().backend, std::to_string(session.planner().threads()),
+               test.name, fmt::format("{:.2f}", test.mean_rate),
+               fmt::format("{:.2f}", test.deviation)});
   }
   return table;
 }
@@ -169,8 +169,7 @@ Result<ExitCode> run_bench(const BenchOptions& options) {
   if (options.prompt == 0 && options.generate == 0) {
     return usage_error("-p 0 and -n 0 leave nothing to measure");
   }
-  TRY_ASSIGN(const auto model,
-             open_model(options.engine.model, options.engine.quant, options.engine.backend));
+  TRY_ASSIGN(const auto model, open_model(options.engine));
   const int64_t needed = std::max(options.prompt, options.generate + 1);
   if (options.engine.context != 0 && options.engine.context < needed) {
     return usage_error(fmt::format("--ctx {} cannot hold the {} of this benchmark",
@@ -206,7 +205,8 @@ void add_bench_command(Cli& cli) {
   command->footer(
       "Examples:\n"
       "  reckon bench -m smollm2\n"
-      "  reckon bench -m smollm2 -p 2048 -n 0 --chunk 256 -o csv");
+      "  reckon bench -m smollm2 -p 2048 -n 0 --chunk 256 -o csv\n"
+      "  reckon bench -m synth:llama-8b --layers 4 --quant q4");
   command->callback([&cli, options] { cli.action = [options] { return run_bench(*options); }; });
 }
 

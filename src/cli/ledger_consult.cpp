@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/page.h"
 #include "experiment/prepare.h"
+#include "formats/synthetic.h"
 #include "ledger/consult.h"
 
 namespace reckon::cli {
@@ -27,6 +28,7 @@ using ledger::Consultation;
 
 constexpr size_t kNearShown = 5;               // --json has them all
 constexpr const char* kQuestion = "question";  // the experiment that --switch describes
+constexpr const char* kAnyPrompt = "Which kernel runs does not depend on the text.";
 constexpr const char* kWorkloadGroup = "With --switch, and the defaults of a queue";
 
 struct ConsultOptions {
@@ -38,7 +40,7 @@ struct ConsultOptions {
   std::string op;
   std::string reach_phase;
   std::string metric;
-  std::string prompt = "Which kernel runs does not depend on the text.";
+  std::string prompt = kAnyPrompt;
   std::string prompt_file;
   int64_t prompt_tokens = 0;
   std::optional<int64_t> generate;  // 32 for decode, none for prefill
@@ -80,6 +82,7 @@ Status parse_set(const std::string& text, experiment::SwitchValues& set) {
 // As a queue reads `prompt` and `prompt_file`, but from the working folder.
 Result<std::string> prompt_of(const ConsultOptions& options) {
   if (!options.prompt_file.empty()) return read_text(options.prompt_file);
+  if (options.prompt == kAnyPrompt && is_synthetic(options.model)) return std::string();
   if (experiment::names_prompt_file(options.prompt)) return read_text(options.prompt);
   return options.prompt;
 }

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/terminal.h"
+#include "formats/synthetic.h"
 
 namespace reckon::cli {
 
@@ -51,9 +52,12 @@ CLI::Validator one_of(std::vector<std::string> words) {
 void add_engine_options(CLI::App& command, EngineOptions& options) {
   command
       .add_option("-m,--model", options.model,
-                  "a GGUF file, a Hugging Face folder, or a name such as smollm2")
+                  "a GGUF file, a Hugging Face folder, a name such as smollm2, or synth:NAME")
       ->required()
       ->type_name("MODEL");
+  command.add_option("--layers", options.layers, "cut a synthetic model's depth to N layers")
+      ->type_name("N")
+      ->check(whole_number(1, kMostTokens));
   add_quant_option(command, options.quant);
   add_backend_option(command, options.backend);
   command.add_option("--set", options.sets, "set a switch (repeatable; see docs/switches.md)")
@@ -92,6 +96,12 @@ Result<std::unique_ptr<engine::LoadedModel>> open_model(const std::string& model
   return engine::LoadedModel::open(model, options);
 }
 
+Result<std::unique_ptr<engine::LoadedModel>> open_model(const EngineOptions& options) {
+  if (options.layers == 0) return open_model(options.model, options.quant, options.backend);
+  TRY_ASSIGN(const std::string cut, with_layers(options.model, options.layers));
+  return open_model(cut, options.quant, options.backend);
+}
+
 Result<kernels::SwitchSet> parse_switches(const EngineOptions& options) {
   kernels::SwitchSet switches;
   for (const std::string& assignment : options.sets) TRY(switches.set_assignment(assignment));
@@ -106,7 +116,7 @@ Result<engine::SessionOptions> session_options(const EngineOptions& options, int
   if (!options.memory_limit.empty()) session.memory_limit = options.memory_limit;
   session.load_progress = [line = std::make_shared<StatusLine>()](uint64_t done, uint64_t total) {
     if (done < total) {
-      line->show(fmt::format("packing weights: {} %", done * 100 / total));
+      line->show(fmt::format("loading weights: {} %", done * 100 / total));
     } else {
       line->clear();
     }

@@ -16,6 +16,7 @@ namespace reckon::cli {
 
 struct EngineOptions {
   std::string model;
+  int64_t layers = 0;  // 0: all
   std::string quant = "none";
   std::string backend = "cpu";
   std::vector<std::string> sets;  // key=value, in order
@@ -32,7 +33,7 @@ struct EngineOptions {
 // Tokens, positions and chunks: far above what any model takes, far below what overflows.
 inline constexpr int64_t kMostTokens = int64_t{1} << 30;
 
-// -m, --quant, --backend, --set, --ctx, --chunk, --memory-limit.
+// -m, --layers, --quant, --backend, --set, --ctx, --chunk, --memory-limit.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 
 // --quant and --backend alone, for commands that take a model otherwise.
@@ -40,6 +41,7 @@ void add_quant_option(CLI::App& command, std::string& quant);
 void add_backend_option(CLI::App& command, std::string& backend);
 
 // The model as typed, its weights planned but not loaded.
+[[nodiscard]] Result<std::unique_ptr<engine::LoadedModel>> open_model(const EngineOptions& options);
 [[nodiscard]] Result<std::unique_ptr<engine::LoadedModel>> open_model(const std::string& model,
                                                                       const std::string& quant,
                                                                       const std::string& backend);

@@ -205,16 +205,19 @@ Result<ExitCode> show_difference(const engine::LoadedModel& model, const Planned
 
 Result<ExitCode> run_plan(const PlanOptions& options) {
   TRY_ASSIGN(const kernels::SwitchSet switches, parse_switches(options.engine));
-  TRY_ASSIGN(const auto model,
-             open_model(options.engine.model, options.engine.quant, options.engine.backend));
+  TRY_ASSIGN(const auto model, open_model(options.engine));
   std::optional<std::string> limit;
   if (!options.engine.memory_limit.empty()) limit = options.engine.memory_limit;
   TRY_ASSIGN(const engine::Budget budget, engine::detect_budget(limit, 0, model->backend()));
   TRY_ASSIGN(const Planned planned, make_plan(*model, switches, options));
   if (!options.diff.empty()) return show_difference(*model, planned, switches, budget, options);
   if (options.json) {
-    print_json(to_json(planned.plan, budget));
+    nlohmann::json json = to_json(planned.plan, budget);
+    json["model_name"] = model->model().info().name;
+    print_json(json);
   } else {
+    const std::string& synthetic = model->checkpoint().display_name();
+    if (!synthetic.empty()) fmt::print("model: {}\n", synthetic);
     fmt::print("{}\n{}", memory_text(planned.plan, budget), kernels_text(planned.plan));
   }
   TRY(engine::check_budget(model->model(), *planned.planner, planned.plan, budget,
@@ -239,6 +242,7 @@ void add_plan_command(Cli& cli) {
       "Exit code 3 where the plan does not fit the memory.\n"
       "Examples:\n"
       "  reckon plan -m smollm2 --ctx 8192 --memory-limit 75%\n"
+      "  reckon plan -m synth:llama-8b --quant q4 --ctx 32768\n"
       "  reckon plan -m smollm2 --prompt 512 --diff prefill.tile_order=band8");
   command->callback([&cli, options] { cli.action = [options] { return run_plan(*options); }; });
 }

@@ -164,8 +164,7 @@ std::string statistics(const Generation& generation, const Session& session) {
 
 Result<ExitCode> run(const RunOptions& options) {
   TRY_ASSIGN(const kernels::SwitchSet switches, parse_switches(options.engine));
-  TRY_ASSIGN(const auto model,
-             open_model(options.engine.model, options.engine.quant, options.engine.backend));
+  TRY_ASSIGN(const auto model, open_model(options.engine));
   TRY_ASSIGN(const Tokenizer* tokenizer, model->tokenizer());
   TRY_ASSIGN(const std::vector<int32_t> prompt, prompt_tokens(*model, *tokenizer, options));
   if (prompt.empty()) return usage_error("the prompt is empty");

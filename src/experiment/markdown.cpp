@@ -138,7 +138,8 @@ std::string tokens_section(const ledger::TokenCheck& tokens) {
   std::string text = fmt::format("- Tokens differ first at {}: {} in the base arm, {} in the other",
                                  first.position, first.base_token, first.arm_token);
   if (first.margin) text += fmt::format(" (logit margin {:.3g})", *first.margin);
-  return text + fmt::format("; prompt: {}\n", escaped(first.prompt));
+  return text + fmt::format("; prompt: {}\n",
+                            first.prompt.empty() ? "random tokens" : escaped(first.prompt));
 }
 
 std::string memory_section(const ledger::VerdictBody& verdict) {

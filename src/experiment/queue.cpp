@@ -26,6 +26,7 @@ const Keys kExperimentKeys{"id",      "idea",  "kind",   "model",  "switch",    
                            "backend", "quant", "reach",  "metric", "workload",     "memory_limit",
                            "tokens",  "claim", "rounds", "pairs",  "warmup_pairs", "timeout"};
 const Keys kSwitchKeys{"key", "base", "arm"};
+const Keys kSyntheticKeys{"synth", "layers", "seed"};
 const Keys kReachKeys{"op", "phase"};
 const Keys kWorkloadKeys{"phase",    "prompt", "prompt_file", "prompt_tokens",
                          "generate", "chunk",  "context"};
@@ -159,11 +160,15 @@ Result<std::string> read_prompt(const Fields& fields, const std::string& key,
   return text;
 }
 
+// "" where random tokens will do.
 Result<std::string> prompt_of(const Fields& fields) {
   TRY_ASSIGN(const std::string file, fields.text("prompt_file"));
   TRY_ASSIGN(std::string prompt, fields.text("prompt"));
+  if (file.empty() && prompt.empty() && fields.find("prompt_tokens") != nullptr) return prompt;
   if (file.empty() == prompt.empty()) {
-    return fields.key_error("prompt", "expected one of 'prompt' and 'prompt_file'");
+    return fields.key_error(
+        "prompt",
+        "expected one of 'prompt' and 'prompt_file', or 'prompt_tokens' alone for random ones");
   }
   if (!file.empty()) {
     TRY_ASSIGN(prompt, read_prompt(fields, "prompt_file", file));
@@ -189,7 +194,8 @@ Status read_workload(const Fields& outer, Experiment& experiment) {
   TRY_ASSIGN(workload.phase, fields.required("phase"));
   TRY(check_phase(fields, workload.phase));
   TRY_ASSIGN(workload.prompt, prompt_of(fields));
-  TRY_ASSIGN(workload.prompt_tokens, fields.integer("prompt_tokens", 0, kMaximumTokens, 0));
+  const int64_t fewest = workload.prompt.empty() ? 1 : 0;
+  TRY_ASSIGN(workload.prompt_tokens, fields.integer("prompt_tokens", fewest, kMaximumTokens, 0));
   TRY_ASSIGN(workload.generate_tokens, fields.integer("generate", 0, kMaximumTokens, 0));
   TRY_ASSIGN(workload.context, fields.integer("context", 0, kMaximumTokens, 0));
   if (workload.phase == "decode" && workload.generate_tokens == 0) {
@@ -288,12 +294,19 @@ Status read_design(const Fields& fields, Experiment& experiment) {
   return {};
 }
 
+// A name, or a synthetic model as a map: {synth: llama-8b, layers: 4} is "synth:llama-8b,layers=4".
 Result<std::string> model_of(const Fields& fields) {
   const YamlNode* node = fields.find("model");
-  if (node != nullptr && node->kind == YamlNode::Kind::kMap) {
-    return fields.error(node->line, "synthetic models are not in this version; 'model' is a name");
-  }
-  return fields.required("model");
+  if (node == nullptr || node->kind != YamlNode::Kind::kMap) return fields.required("model");
+  const Fields synthetic(fields.path(), *node, fields.what() + ": model");
+  TRY(synthetic.check(kSyntheticKeys));
+  TRY_ASSIGN(const std::string shape, synthetic.required("synth"));
+  std::string model = "synth:" + shape;
+  TRY_ASSIGN(const int64_t layers, synthetic.integer("layers", 1, kMaximumTokens, 0));
+  if (layers != 0) model += fmt::format(",layers={}", layers);
+  TRY_ASSIGN(const int64_t seed, synthetic.integer("seed", 0, INT64_MAX, 0));
+  if (seed != 0) model += fmt::format(",seed={}", seed);
+  return model;
 }
 
 Result<Experiment> read_experiment(const std::string& path, const YamlNode& node,

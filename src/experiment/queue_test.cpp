@@ -145,8 +145,37 @@ TEST(Queue, WhatThisVersionLacksIsSaid) {
   EXPECT_THAT(error_with("arm: band8", "arm: [band8, band16]"),
               HasSubstr("more than two arms are not in this version"));
   EXPECT_THAT(error_with("arm: band8", "arms: [band8]"), HasSubstr("not in this version"));
-  EXPECT_THAT(error_with("model: other", "model: {synth: big, layers: 4}"),
-              HasSubstr("not in this version"));
+}
+
+TEST(Queue, SyntheticModelsAreNamedByAMap) {
+  std::string text = kFull;
+  const auto replace = [&](const std::string& old_text, const std::string& new_text) {
+    text.replace(text.find(old_text), old_text.size(), new_text);
+  };
+  replace("model: tiny,", "model: {synth: big, layers: 4, seed: 2},");
+  replace("      prompt: \"Zwölf Boxkämpfer\\njagen\"\n", "");
+  replace("model: other", "model: synth:small");
+  replace("prompt: hello", "prompt_tokens: 9");
+  const Result<Queue> queue = parse_queue(text, "q.yaml");
+  ASSERT_TRUE(queue.ok()) << queue.error().message;
+  EXPECT_EQ(queue->experiments[0].workload.model, "synth:big,layers=4,seed=2");
+  EXPECT_EQ(queue->experiments[1].workload.model, "synth:small");
+  EXPECT_EQ(queue->experiments[1].workload.prompt, "");
+  EXPECT_EQ(queue->experiments[1].workload.prompt_tokens, 9);
+  for (const Experiment& experiment : queue->experiments) {
+    const std::string alone = standalone_queue(experiment);
+    const Result<Queue> again = parse_queue(alone, "again.yaml");
+    ASSERT_TRUE(again.ok()) << again.error().message << "\n" << alone;
+    EXPECT_EQ(standalone_queue(again->experiments.front()), alone);
+  }
+  EXPECT_THAT(error_with("model: other", "model: {synth: big, layer: 4}"),
+              HasSubstr("model: unknown key 'layer'; did you mean 'layers'?"));
+  EXPECT_THAT(error_with("model: other", "model: {layers: 4}"), HasSubstr("'synth' is missing"));
+  EXPECT_THAT(error_with("model: other", "model: {synth: big, layers: 0}"),
+              HasSubstr("'layers' must be a whole number from 1"));
+  EXPECT_THAT(error_with("prompt: hello, ", ""), HasSubstr("or 'prompt_tokens' alone"));
+  EXPECT_THAT(error_with("prompt: hello", "prompt_tokens: 0"),
+              HasSubstr("'prompt_tokens' must be a whole number from 1"));
 }
 
 TEST(Queue, BadYamlNamesItsLine) {

@@ -42,7 +42,9 @@ std::string limit_text(const MemoryLimit& limit) {
 
 std::string workload_text(const Workload& workload) {
   std::string text = fmt::format("    workload:\n      phase: {}\n", quoted(workload.phase));
-  text += fmt::format("      prompt: {}\n", quoted(workload.prompt));
+  if (!workload.prompt.empty()) {
+    text += fmt::format("      prompt: {}\n", quoted(workload.prompt));
+  }
   text += fmt::format("      prompt_tokens: {}\n", workload.prompt_tokens);
   text += fmt::format("      generate: {}\n", workload.generate_tokens);
   text += fmt::format("      context: {}\n", workload.context);

@@ -110,7 +110,8 @@ ledger::IdeaBody idea_body(const Prepared& prepared, const RunOptions& options,
   body.scope = prepared.scope;
   body.claim = experiment.claim;
   body.device_name = prepared.subject.device_name;
-  body.model_name = experiment.workload.model;
+  const std::string& name = prepared.subject.model_name;
+  body.model_name = name.empty() ? experiment.workload.model : name;
   body.reproduce.command = one_line(options.command);
   body.reproduce.queue_text = standalone_queue(experiment);
   body.reproduce.commit = to_environment(environment, "").commit;

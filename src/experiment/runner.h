@@ -23,9 +23,10 @@ using SwitchValues = std::map<std::string, std::string>;
 
 // What is run: the same for both arms.
 struct Workload {
-  std::string model;            // as `-m` takes it
-  std::string phase;            // "prefill" or "decode": where the metric is read
-  std::string prompt;           // text; repeated or cut to prompt_tokens where that is set
+  std::string model;  // as `-m` takes it
+  std::string phase;  // "prefill" or "decode": where the metric is read
+  // Text, repeated or cut to prompt_tokens where that is set; "": prompt_tokens random tokens.
+  std::string prompt;
   int64_t prompt_tokens = 0;    // 0: as long as the text is
   int64_t generate_tokens = 0;  // greedy tokens after the prompt; compared between the arms
   int64_t context = 0;          // positions; 0: just enough for the workload
@@ -76,6 +77,7 @@ struct Subject {
   std::map<std::string, std::string> device;
   std::string device_name;  // shown only
   std::string backend;
+  std::string model_name;  // shown only; "": as the workload has it
   std::string model_family, model_shape_hash, model_hash, weight_format;
   int64_t chunk = 0;          // effective prefill chunk of the base arm
   int64_t threads = 0;        // of the base arm

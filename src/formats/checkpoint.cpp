@@ -14,6 +14,7 @@
 #include "formats/file_error.h"
 #include "formats/hf_config.h"
 #include "formats/safetensors.h"
+#include "formats/synthetic.h"
 
 namespace reckon {
 namespace {
@@ -47,6 +48,14 @@ CheckpointTensor tensor_of(const SafetensorsTensor& tensor) {
   return out;
 }
 
+CheckpointTensor tensor_of(const SyntheticTensor& tensor) {
+  constexpr DType kType = DType::kBF16;
+  CheckpointTensor out{tensor.name, std::string(dtype_name(kType)), tensor.shape,
+                       weight_view(nullptr, kType, tensor.shape), 0};
+  out.bytes = static_cast<uint64_t>(out.weight->bytes());
+  return out;
+}
+
 // "q4_1+q8_0": element types of the matrices, most bytes first; of all tensors without matrices.
 std::string describe_weights(std::span<const CheckpointTensor> tensors) {
   std::vector<std::pair<std::string, uint64_t>> types;
@@ -70,15 +79,26 @@ std::string describe_weights(std::span<const CheckpointTensor> tensors) {
 }  // namespace
 
 std::string_view checkpoint_kind_name(CheckpointKind kind) {
-  return kind == CheckpointKind::kGguf ? "gguf" : "huggingface";
+  switch (kind) {
+    case CheckpointKind::kGguf:
+      return "gguf";
+    case CheckpointKind::kHuggingFace:
+      return "huggingface";
+    case CheckpointKind::kSynthetic:
+      return "synthetic";
+  }
+  return "";
 }
 
 struct Checkpoint::State {
   std::string path;
   std::string architecture;
+  std::string display_name;
   std::optional<GgufFile> gguf;    // either this
-  std::optional<HfConfig> config;  // or these two
+  std::optional<HfConfig> config;  // or this with one of these
   std::optional<SafetensorsFile> weights;
+  std::optional<SyntheticName> synthetic;
+  std::vector<SyntheticTensor> synthetic_tensors;  // in the order of `tensors`
   std::vector<CheckpointTensor> tensors;
   std::unordered_map<std::string_view, size_t> index;
   std::vector<std::string> files;
@@ -116,6 +136,10 @@ struct Checkpoint::State {
   [[nodiscard]] std::string hash_content() const {
     if (gguf) return hash_hex(gguf->bytes());
     Hasher hasher;
+    if (synthetic) {
+      hasher.add_field("synthetic 1").add_field(fmt::format("{}", synthetic->seed));
+      return hasher.add_field(shape_hash).hex();
+    }
     hasher.add_field("config.json").add_field(hash_hex(config->text()));
     hasher.add_field("model.safetensors").add_field(hash_hex(weights->bytes()));
     return hasher.hex();
@@ -129,7 +153,11 @@ class CheckpointBuilder {
     auto state = std::make_unique<Checkpoint::State>();
     state->path = path;
     std::error_code ignored;
-    TRY(std::filesystem::is_directory(path, ignored) ? open_folder(*state) : open_gguf(*state));
+    if (is_synthetic(path)) {
+      TRY(open_synthetic(*state));
+    } else {
+      TRY(std::filesystem::is_directory(path, ignored) ? open_folder(*state) : open_gguf(*state));
+    }
     finish(*state);
     return Checkpoint(std::move(state));
   }
@@ -170,6 +198,19 @@ class CheckpointBuilder {
     return {};
   }
 
+  static Status open_synthetic(Checkpoint::State& state) {
+    TRY_ASSIGN(state.synthetic, parse_synthetic(state.path));
+    state.display_name = state.synthetic->display();
+    TRY_ASSIGN(state.config, synthetic_config(*state.synthetic));
+    TRY_ASSIGN(state.architecture, state.config->architecture());
+    TRY_ASSIGN(state.synthetic_tensors, synthetic_tensors(*state.config));
+    std::ranges::sort(state.synthetic_tensors, {}, &SyntheticTensor::name);
+    for (const SyntheticTensor& tensor : state.synthetic_tensors) {
+      state.tensors.push_back(tensor_of(tensor));
+    }
+    return {};
+  }
+
   static void finish(Checkpoint::State& state) {
     std::sort(state.tensors.begin(), state.tensors.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -191,7 +232,12 @@ Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
 Checkpoint::~Checkpoint() = default;
 
 CheckpointKind Checkpoint::kind() const {
-  return state_->gguf ? CheckpointKind::kGguf : CheckpointKind::kHuggingFace;
+  if (state_->gguf) return CheckpointKind::kGguf;
+  return state_->synthetic ? CheckpointKind::kSynthetic : CheckpointKind::kHuggingFace;
+}
+
+const std::string& Checkpoint::display_name() const {
+  return state_->display_name;
 }
 
 const std::string& Checkpoint::path() const {
@@ -291,6 +337,14 @@ Result<Weight> Checkpoint::tensor(std::string_view name, int64_t n, int64_t k) c
   return weight;
 }
 
+Result<std::unique_ptr<const RowSource>> Checkpoint::rows(std::string_view name) const {
+  TRY_ASSIGN(const Weight weight, tensor(name));
+  if (!state_->synthetic) return std::make_unique<const StoredRows>(weight);
+  const SyntheticTensor& made = state_->synthetic_tensors[state_->index.at(name)];
+  return std::make_unique<const RandomRows>(state_->synthetic->seed, name, made.kind, weight.n,
+                                            weight.k);
+}
+
 std::span<const CheckpointTensor> Checkpoint::tensors() const {
   return state_->tensors;
 }
@@ -318,6 +372,10 @@ const std::string& Checkpoint::weight_format() const {
 
 const GgufFile* Checkpoint::gguf() const {
   return state_->gguf ? &*state_->gguf : nullptr;
+}
+
+std::string_view Checkpoint::config_text() const {
+  return state_->config ? state_->config->text() : std::string_view();
 }
 
 }  // namespace reckon

@@ -1,8 +1,10 @@
-// A model's checkpoint, read-only, the same for a GGUF file and for a Hugging Face folder
-// (config.json + model.safetensors): what model families load from.
+// A model's checkpoint, read-only, the same for a GGUF file, for a Hugging Face folder (config.json
+// + model.safetensors) and for made-up weights in a model's real dimensions (formats/synthetic.h):
+// what model families load from.
 //
 // Weights and strings point into mappings that live as long as the Checkpoint; moving it keeps
-// them valid. Everything is const after open() and thread-safe.
+// them valid. A synthetic checkpoint has no weights in memory: their `data` is null, and rows()
+// makes them. Everything is const after open() and thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +17,14 @@
 
 #include "base/result.h"
 #include "formats/gguf.h"
+#include "tensor/row_source.h"
 #include "tensor/tensor.h"
 
 namespace reckon {
 
-enum class CheckpointKind { kGguf, kHuggingFace };
-[[nodiscard]] std::string_view checkpoint_kind_name(CheckpointKind kind);  // "gguf", "huggingface"
+enum class CheckpointKind { kGguf, kHuggingFace, kSynthetic };
+// "gguf", "huggingface", "synthetic"
+[[nodiscard]] std::string_view checkpoint_kind_name(CheckpointKind kind);
 
 struct CheckpointTensor {
   std::string name;
@@ -32,7 +36,8 @@ struct CheckpointTensor {
 
 class Checkpoint {
  public:
-  // `path` is a GGUF file or a folder (see model_path.h for names as users type them).
+  // `path` is a GGUF file, a folder or "synth:NAME" (see model_path.h for names as users type
+  // them).
   [[nodiscard]] static Result<Checkpoint> open(const std::string& path);
 
   Checkpoint(Checkpoint&&) noexcept;
@@ -40,12 +45,14 @@ class Checkpoint {
   ~Checkpoint();
 
   [[nodiscard]] CheckpointKind kind() const;
-  [[nodiscard]] const std::string& path() const;
+  [[nodiscard]] const std::string& path() const;  // as opened
+  // For people, where it is synthetic: "synth:llama-8b (4 of 32 layers)"; else "".
+  [[nodiscard]] const std::string& display_name() const;
   // GGUF general.architecture; the config's model_type without a trailing "_text".
   [[nodiscard]] const std::string& architecture() const;
 
-  // Configuration values. GGUF: a metadata key as written ("llama.embedding_length"). Hugging
-  // Face: a key of config.json ("hidden_size"), looked up in text_config first where there is one,
+  // Configuration values. GGUF: a metadata key as written ("llama.embedding_length"). Any other
+  // kind: a key of config.json ("hidden_size"), looked up in text_config first where there is one,
   // then at the top; "a.b" is key b of object a; rope_theta and partial_rotary_factor are found in
   // rope_parameters (or rope_scaling), too. JSON null counts as absent. Each fails where the key
   // is absent (the _or forms return `fallback` then) or of another type, naming both.
@@ -70,11 +77,15 @@ class Checkpoint {
   [[nodiscard]] Result<Weight> tensor(std::string_view name, int64_t n, int64_t k) const;
   [[nodiscard]] Result<std::optional<Weight>> find(std::string_view name) const;
   [[nodiscard]] std::span<const CheckpointTensor> tensors() const;  // sorted by name
+  // The rows of a tensor, from wherever they are; fails as tensor() does. The checkpoint outlives
+  // the source.
+  [[nodiscard]] Result<std::unique_ptr<const RowSource>> rows(std::string_view name) const;
 
   [[nodiscard]] const std::vector<std::string>& files() const;  // paths of every file read
   [[nodiscard]] uint64_t total_bytes() const;                   // of those files
   // XXH3-128 of every byte (32 hexadecimal digits): of the file itself for GGUF (what
-  // `xxhsum -H2` prints), of the files' names and hashes for a folder. Computed on first use.
+  // `xxhsum -H2` prints), of the files' names and hashes for a folder, of what decides the weights
+  // for a synthetic one. Computed on first use.
   [[nodiscard]] const std::string& content_hash() const;
   // Hash of what decides shapes and arithmetic: tensor names, types and shapes, and the
   // configuration without its cosmetic keys. Equal for two sets of weights of one architecture.
@@ -82,8 +93,10 @@ class Checkpoint {
   // Element types of the matrices, most bytes first: "q4_1+q8_0", "bf16".
   [[nodiscard]] const std::string& weight_format() const;
 
-  // The GGUF file behind it, for readers of its tokenizer; null for a folder.
+  // The GGUF file behind it, for readers of its tokenizer; null where there is none.
   [[nodiscard]] const GgufFile* gguf() const;
+  // The text of config.json; "" for GGUF.
+  [[nodiscard]] std::string_view config_text() const;
 
  private:
   struct State;

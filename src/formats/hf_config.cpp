@@ -9,7 +9,6 @@
 
 #include "formats/file_error.h"
 #include "formats/json_file.h"
-#include "formats/mapped_file.h"
 
 namespace reckon {
 namespace {
@@ -86,8 +85,16 @@ struct HfConfig::State {
 
 Result<HfConfig> HfConfig::open(const std::string& path) {
   TRY_ASSIGN(MappedFile file, MappedFile::open(path));
+  return from(std::move(file));
+}
+
+Result<HfConfig> HfConfig::parse(std::string name, std::string_view text) {
+  return from(MappedFile::copy_of(std::move(name), text));
+}
+
+Result<HfConfig> HfConfig::from(MappedFile file) {
   json root;
-  TRY(parse_json_object(path, "the file", file.bytes(), root));
+  TRY(parse_json_object(file.path(), "the file", file.bytes(), root));
   auto state = std::make_unique<State>(State{std::move(file), std::move(root), nullptr});
   state->model = &state->root;
   if (const json* nested = member(state->root, "text_config")) {

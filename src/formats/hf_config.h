@@ -9,12 +9,15 @@
 #include <vector>
 
 #include "base/result.h"
+#include "formats/mapped_file.h"
 
 namespace reckon {
 
 class HfConfig {
  public:
   [[nodiscard]] static Result<HfConfig> open(const std::string& path);
+  // A configuration made in memory; `name` stands for the path in messages.
+  [[nodiscard]] static Result<HfConfig> parse(std::string name, std::string_view text);
 
   HfConfig(HfConfig&&) noexcept;
   HfConfig& operator=(HfConfig&&) noexcept;
@@ -39,6 +42,7 @@ class HfConfig {
 
  private:
   struct State;
+  [[nodiscard]] static Result<HfConfig> from(MappedFile file);
   explicit HfConfig(std::unique_ptr<State> state);
 
   std::unique_ptr<State> state_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "formats/synthetic.h"
 
 namespace reckon {
 namespace {
@@ -36,11 +37,9 @@ Result<std::string> resolve_model(std::string_view typed) {
   if (name.empty()) {
     return usage_error("no model named: expected a GGUF file, a Hugging Face folder or a name");
   }
-  if (name.starts_with("synth:")) {
-    return usage_error(
-        fmt::format("model '{}': synthetic checkpoints are not built yet; use a GGUF file, a "
-                    "Hugging Face folder or a name such as smollm2",
-                    name));
+  if (is_synthetic(name)) {
+    TRY_ASSIGN(const SyntheticName synthetic, parse_synthetic(name));
+    return synthetic.text();
   }
   std::error_code ignored;
   if (std::filesystem::exists(name, ignored)) return name;

@@ -9,7 +9,8 @@
 
 namespace reckon {
 
-// A GGUF file or a Hugging Face folder as it is; a shipped name ("smollm2") to its file under
+// A GGUF file or a Hugging Face folder as it is; "synth:NAME" (formats/synthetic.h) in its shortest
+// form; a shipped name ("smollm2") to its file under
 // model_cache_folder(). A shipped model that was not fetched yet is a failure that says how to get
 // it; anything else is a usage error that suggests the nearest name.
 [[nodiscard]] Result<std::string> resolve_model(std::string_view typed);

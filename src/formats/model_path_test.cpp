@@ -64,14 +64,23 @@ TEST(ModelPath, ARelativeCacheIsIgnored) {
 }
 
 TEST(ModelPath, UnknownNamesAreUsageErrors) {
-  for (const char* typed : {"", "smolm2", "gpt-7", "no/such/file.gguf", "synth:llama-8b"}) {
+  for (const char* typed :
+       {"", "smolm2", "gpt-7", "no/such/file.gguf", "synth:lama-8b", "synth:"}) {
     const auto path = resolve_model(typed);
     ASSERT_FALSE(path.ok()) << typed;
     EXPECT_EQ(path.error().kind, ErrorKind::kUsage) << typed;
   }
   EXPECT_THAT(resolve_model("smolm2").error().message, HasSubstr("did you mean 'smollm2'?"));
   EXPECT_THAT(resolve_model("gpt-7").error().message, Not(HasSubstr("did you mean")));
-  EXPECT_THAT(resolve_model("synth:llama-8b").error().message, HasSubstr("not built yet"));
+  EXPECT_THAT(resolve_model("synth:lama-8b").error().message,
+              HasSubstr("did you mean 'synth:llama-8b'?"));
+}
+
+TEST(ModelPath, SyntheticNamesBecomeShort) {
+  EXPECT_EQ(resolve_model("synth:llama-8b").value(), "synth:llama-8b");
+  EXPECT_EQ(resolve_model("synth:llama-8b,seed=0,layers=32").value(), "synth:llama-8b");
+  EXPECT_EQ(resolve_model("synth:llama-8b,seed=7,layers=4").value(),
+            "synth:llama-8b,layers=4,seed=7");
 }
 
 }  // namespace

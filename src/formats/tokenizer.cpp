@@ -229,6 +229,12 @@ class TokenizerBuilder {
 };
 
 Result<Tokenizer> Tokenizer::from_checkpoint(const Checkpoint& checkpoint) {
+  if (checkpoint.kind() == CheckpointKind::kSynthetic) {
+    return usage_error(
+        fmt::format("{}: a synthetic model has no tokenizer, so it takes no text: 'reckon bench' "
+                    "and queues with 'prompt_tokens' alone run it on random tokens",
+                    checkpoint.path()));
+  }
   if (checkpoint.gguf() == nullptr) {
     return file_error(checkpoint.path(),
                       "text needs a tokenizer, which is read from GGUF files only: expected a GGUF "

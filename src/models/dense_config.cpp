@@ -131,6 +131,7 @@ Status check_hf(const Checkpoint& checkpoint) {
 
 Status read_hf(const Checkpoint& checkpoint, DenseConfig& config) {
   TRY(check_hf(checkpoint));
+  config.name = checkpoint.display_name();
   TRY_ASSIGN(config.layers, checkpoint.integer("num_hidden_layers"));
   TRY_ASSIGN(config.hidden, checkpoint.integer("hidden_size"));
   TRY_ASSIGN(config.heads, checkpoint.integer("num_attention_heads"));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <utility>
 
 namespace reckon::models {
 namespace {
@@ -39,7 +41,8 @@ Result<WeightRef> WeightBinder::bind(const std::string& name, WeightRole role, i
                               checkpoint_.path(), name, dtype_name(weight.type)));
   }
   used_.insert(name);
-  return placer_.plan(name, role, weight);
+  TRY_ASSIGN(std::unique_ptr<const RowSource> rows, checkpoint_.rows(name));
+  return placer_.plan(name, role, weight, std::move(rows));
 }
 
 Result<WeightRef> WeightBinder::matrix(const std::string& name, int64_t n, int64_t k) {
