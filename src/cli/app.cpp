@@ -171,6 +171,7 @@ int run_cli(int argc, char** argv) {
   add_run_command(cli);
   add_bench_command(cli);
   add_plan_command(cli);
+  add_synth_command(cli);
   add_oracle_command(cli);
   add_queue_command(cli);
   add_ledger_command(cli);

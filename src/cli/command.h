@@ -35,6 +35,7 @@ struct Cli {
 void add_run_command(Cli& cli);
 void add_bench_command(Cli& cli);
 void add_plan_command(Cli& cli);
+void add_synth_command(Cli& cli);
 void add_oracle_command(Cli& cli);
 void add_queue_command(Cli& cli);
 void add_ledger_command(Cli& cli);
