@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kernels/bounds.h"
 #include "kernels/device.h"
 #include "kernels/ops.h"
 #include "kernels/plan.h"
@@ -83,6 +84,10 @@ class Backend {
   // The planner and the trace must outlive the executor.
   [[nodiscard]] virtual Result<std::unique_ptr<Executor>> make_executor(
       Planner& planner, Trace& trace, const ExecutorResources& resources) = 0;
+
+  // Measures what the device can do at most; takes seconds, and the machine should do nothing else.
+  // Fails where the backend cannot, or there is no memory for it.
+  [[nodiscard]] virtual Result<std::vector<Bound>> measure_bounds(const BoundsOptions& options);
 };
 
 // The CPU. Lives for the process; cheap to get.

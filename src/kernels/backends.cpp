@@ -23,6 +23,10 @@ constexpr BackendRow kBackends[] = {
 
 }  // namespace
 
+Result<std::vector<Bound>> Backend::measure_bounds(const BoundsOptions& /*options*/) {
+  return failed("the " + device().backend + " backend cannot measure its bounds");
+}
+
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
   for (const BackendRow& row : kBackends) names.emplace_back(row.name);

@@ -6,6 +6,7 @@
 
 #include "base/thread_pool.h"
 #include "kernels/backend.h"
+#include "kernels/cpu/bounds.h"
 #include "kernels/dispatch.h"
 
 namespace reckon::kernels {
@@ -71,6 +72,11 @@ class CpuBackend final : public Backend {
   Result<std::unique_ptr<Executor>> make_executor(Planner& planner, Trace& trace,
                                                   const ExecutorResources& resources) override {
     return std::unique_ptr<Executor>(std::make_unique<CpuExecutor>(planner, trace, resources));
+  }
+
+  Result<std::vector<Bound>> measure_bounds(const BoundsOptions& options) override {
+    TRY_ASSIGN(const Memory memory, memory_state());
+    return cpu::measure_bounds(device_, memory.available_bytes, options);
   }
 
  private:
