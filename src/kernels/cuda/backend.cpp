@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "kernels/cuda/bounds.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/executor.h"
 #include "kernels/cuda/gemv.h"
@@ -55,6 +56,10 @@ class CudaBackend final : public Backend {
   Result<std::unique_ptr<Executor>> make_executor(Planner& planner, Trace& trace,
                                                   const ExecutorResources& resources) override {
     return CudaExecutor::create(planner, trace, resources, gemv_);
+  }
+
+  Result<std::vector<Bound>> measure_bounds(const BoundsOptions& options) override {
+    return cuda::measure_bounds(options);
   }
 
  private:
