@@ -68,28 +68,6 @@ class DryRun {
   std::vector<Activation> activations_;
 };
 
-Result<std::vector<PlannedCall>> plan_calls(const DryRun& dry_run, kernels::Planner& planner,
-                                            const SessionShape& shape, const PassKinds& passes) {
-  kernels::Recorder recorder(planner);
-  const std::vector<int64_t> full_chunk{shape.chunk};
-  for (const int64_t rows : passes.prefill_rows.empty() ? full_chunk : passes.prefill_rows) {
-    if (rows < 1 || rows > shape.chunk) {
-      return usage_error(fmt::format("a prefill pass of {} rows in a session whose chunk is {}",
-                                     rows, shape.chunk));
-    }
-    TRY(dry_run.prefill(recorder, rows));
-  }
-  if (passes.decode) TRY(dry_run.decode(recorder));
-  if (passes.pick) TRY(dry_run.pick(recorder));
-  for (int64_t rows = 1; rows <= shape.verify_rows; ++rows) TRY(dry_run.verify(recorder, rows));
-  std::vector<PlannedCall> calls;
-  for (const auto& [call, count] : recorder.calls()) {
-    TRY_ASSIGN(const kernels::Choice* choice, planner.choose(call));
-    calls.push_back({call, choice, count});
-  }
-  return calls;
-}
-
 // For each chunk from 0 (decode alone) to the shape's: the most scratch that a session with it may
 // need, over every row count that its passes may have. A call that the planner refuses will be
 // refused when it is made, so that it needs none.
@@ -268,15 +246,37 @@ SessionBuffers session_buffers(const models::Model& model, const SessionShape& s
           model.activation_specs(shape.chunk, logit_rows)};
 }
 
+Result<std::vector<PlannedCall>> plan_calls(const models::Model& model, kernels::Planner& planner,
+                                            const SessionShape& shape, const PassKinds& passes) {
+  const DryRun dry_run(model, shape);
+  kernels::Recorder recorder(planner);
+  const std::vector<int64_t> full_chunk{shape.chunk};
+  for (const int64_t rows : passes.prefill_rows.empty() ? full_chunk : passes.prefill_rows) {
+    if (rows < 1 || rows > shape.chunk) {
+      return usage_error(fmt::format("a prefill pass of {} rows in a session whose chunk is {}",
+                                     rows, shape.chunk));
+    }
+    TRY(dry_run.prefill(recorder, rows));
+  }
+  if (passes.decode) TRY(dry_run.decode(recorder));
+  if (passes.pick) TRY(dry_run.pick(recorder));
+  for (int64_t rows = 1; rows <= shape.verify_rows; ++rows) TRY(dry_run.verify(recorder, rows));
+  std::vector<PlannedCall> calls;
+  for (const auto& [call, count] : recorder.calls()) {
+    TRY_ASSIGN(const kernels::Choice* choice, planner.choose(call));
+    calls.push_back({call, choice, count});
+  }
+  return calls;
+}
+
 Result<SessionPlan> plan_session(const models::Model& model, kernels::Planner& planner,
                                  const SessionShape& shape, const PassKinds& passes,
                                  const kernels::Backend& backend) {
   SessionPlan plan;
   TRY_ASSIGN(plan.shape, resolve_shape(model, planner, shape));
-  const DryRun dry_run(model, plan.shape);
-  TRY_ASSIGN(plan.calls, plan_calls(dry_run, planner, plan.shape, passes));
+  TRY_ASSIGN(plan.calls, plan_calls(model, planner, plan.shape, passes));
   TRY_ASSIGN(const std::vector<uint64_t> scratch,
-             scratch_by_chunk(dry_run, planner, plan.shape.chunk));
+             scratch_by_chunk(DryRun(model, plan.shape), planner, plan.shape.chunk));
   if (!add_terms(plan, model, backend, scratch.back())) {
     return refused(fmt::format(
         "a context of {} positions in chunks of {} needs more memory than can be addressed",

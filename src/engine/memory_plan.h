@@ -65,6 +65,13 @@ struct SessionBuffers {
 };
 [[nodiscard]] SessionBuffers session_buffers(const models::Model& model, const SessionShape& shape);
 
+// The calls of the passes and of the verifies in a session of a resolved shape. Errors: what the
+// planner reports for one of them; a prefill of more rows than the chunk (usage).
+[[nodiscard]] Result<std::vector<PlannedCall>> plan_calls(const models::Model& model,
+                                                          kernels::Planner& planner,
+                                                          const SessionShape& shape,
+                                                          const PassKinds& passes);
+
 // Lists the calls of the passes and adds up the terms. The terms follow from the shape alone: the
 // scratch is the most that any prefill of up to a chunk, a decode or a pick may need. Errors: see
 // resolve_shape(); what the planner reports for a call of the passes; refused where a size does
