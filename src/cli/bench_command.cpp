@@ -1,9 +1,11 @@
-// `reckon bench`: prefill and decode speed, as users of llama-bench expect it.
+// `reckon bench`: prefill and decode speed, as users of llama-bench expect it, and this machine's
+// bounds.
 #include <fmt/format.h>
 
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/build_info.h"
 #include "base/bytes.h"
@@ -11,7 +13,9 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/roofline.h"
 #include "cli/table.h"
+#include "engine/cost.h"
 #include "engine/random_tokens.h"
 #include "engine/session.h"
 #include "measure/noise.h"
@@ -26,16 +30,22 @@ struct BenchOptions {
   int repetitions = 5;
   std::string output = "table";
   bool json = false;
+  bool roofline = false;
+  std::string buffer;  // of the roofline, as typed
 };
+
+using Bounds = std::vector<kernels::Bound>;
 
 // One line of the result: `tokens` in one phase, timed `samples_ns.size()` times.
 struct BenchTest {
   std::string name;  // "pp512", "tg128"
+  kernels::Phase phase = kernels::Phase::kPrefill;
   int64_t tokens = 0;
   std::vector<int64_t> samples_ns;
   std::vector<double> rates;  // tokens a second, of each sample
   double mean_rate = 0;
   double deviation = 0;  // sample standard deviation; 0 for a single sample, as llama-bench prints
+  std::optional<Shares> shares;  // of the machine's bounds, where they were measured
 };
 
 Status add_statistics(BenchTest& test) {
@@ -79,8 +89,22 @@ Result<std::vector<BenchTest>> run_tests(engine::Session& session, const BenchOp
                                          int64_t vocabulary) {
   const auto prompt = engine::random_tokens(options.prompt, vocabulary);
   const auto generated = engine::random_tokens(options.generate + 1, vocabulary);
-  BenchTest prefill{fmt::format("pp{}", options.prompt), options.prompt, {}, {}, 0, 0};
-  BenchTest decode{fmt::format("tg{}", options.generate), options.generate, {}, {}, 0, 0};
+  BenchTest prefill{fmt::format("pp{}", options.prompt),
+                    kernels::Phase::kPrefill,
+                    options.prompt,
+                    {},
+                    {},
+                    0,
+                    0,
+                    {}};
+  BenchTest decode{fmt::format("tg{}", options.generate),
+                   kernels::Phase::kDecode,
+                   options.generate,
+                   {},
+                   {},
+                   0,
+                   0,
+                   {}};
   for (int i = -1; i < options.repetitions; ++i) {  // -1: a warm-up that is not counted
     if (options.prompt > 0) {
       TRY_ASSIGN(const int64_t ns, time_prefill(session, prompt));
@@ -104,56 +128,140 @@ uint64_t model_bytes(const engine::LoadedModel& model) {
                                             : model.checkpoint().total_bytes();
 }
 
+// ---- the roofline ----
+
+Result<int> threads_of(const BenchOptions& options, const kernels::Backend& backend) {
+  TRY_ASSIGN(const kernels::SwitchSet switches, parse_switches(options.engine));
+  return kernels::Planner(switches, backend.device(), backend.variants()).threads();
+}
+
+Result<Bounds> measure_bounds(const BenchOptions& options, kernels::Backend& backend) {
+  kernels::BoundsOptions bounds;
+  TRY_ASSIGN(bounds.threads, threads_of(options, backend));
+  bounds.repetitions = options.repetitions;
+  if (!options.buffer.empty()) {
+    TRY_ASSIGN(bounds.buffer_bytes, parse_bytes(options.buffer));
+    if (bounds.buffer_bytes == 0) return usage_error("--buffer 0 leaves nothing to read");
+  }
+  return backend.measure_bounds(bounds);
+}
+
+Status add_shares(std::vector<BenchTest>& tests, const engine::Session& session,
+                  const Bounds& bounds) {
+  for (BenchTest& test : tests) {
+    const bool prefill = test.phase == kernels::Phase::kPrefill;
+    TRY_ASSIGN(const kernels::Cost cost,
+               prefill ? engine::prefill_cost(session.model(), session.planner(),
+                                              session.plan().shape, test.tokens)
+                       : engine::decode_cost(session.model(), session.planner(),
+                                             session.plan().shape, 1, test.tokens));
+    test.shares = shares_of(cost, test.tokens, test.mean_rate, bounds);
+  }
+  return {};
+}
+
+void print_bounds(const Bounds& bounds, const kernels::Backend& backend,
+                  const BenchOptions& options, int threads) {
+  if (options.json || options.output == "jsonl") {
+    const nlohmann::json json = {{"build_commit", build_info().commit},
+                                 {"build_dirty", build_info().dirty},
+                                 {"device", backend.device().name},
+                                 {"backend", backend.device().backend},
+                                 {"n_threads", threads},
+                                 {"bounds", bounds_json(bounds)}};
+    if (options.json) return print_json(json);
+    fmt::print("{}\n", json.dump());
+    return;
+  }
+  const Table table = bounds_table(bounds);
+  fmt::print("{}", options.output == "csv" ? table.csv() : table.text());
+}
+
 nlohmann::json to_json(const BenchTest& test, const engine::LoadedModel& model,
-                       const engine::Session& session) {
+                       const engine::Session& session, const Bounds& bounds) {
   const Checkpoint& checkpoint = model.checkpoint();
-  return {{"build_commit", build_info().commit},
-          {"build_dirty", build_info().dirty},
-          {"device", session.planner().device().name},
-          {"backend", session.planner().device().backend},
-          {"model_filename", checkpoint.path()},
-          {"model_name", model.model().info().name},
-          {"model_family", model.model().info().family},
-          {"model_size", model_bytes(model)},
-          {"weight_format", model.weight_format()},
-          {"n_threads", session.planner().threads()},
-          {"n_chunk", session.plan().shape.chunk},
-          {"switches", session.planner().switches().changed()},
-          {"test", test.name},
-          {"n_tokens", test.tokens},
-          {"samples_ns", test.samples_ns},
-          {"samples_ts", test.rates},
-          {"avg_ts", test.mean_rate},
-          {"stddev_ts", test.deviation},
-          {"peak_bytes", session.arenas().peak_bytes()}};
+  nlohmann::json json = {{"build_commit", build_info().commit},
+                         {"build_dirty", build_info().dirty},
+                         {"device", session.planner().device().name},
+                         {"backend", session.planner().device().backend},
+                         {"model_filename", checkpoint.path()},
+                         {"model_name", model.model().info().name},
+                         {"model_family", model.model().info().family},
+                         {"model_size", model_bytes(model)},
+                         {"weight_format", model.weight_format()},
+                         {"n_threads", session.planner().threads()},
+                         {"n_chunk", session.plan().shape.chunk},
+                         {"switches", session.planner().switches().changed()},
+                         {"test", test.name},
+                         {"n_tokens", test.tokens},
+                         {"samples_ns", test.samples_ns},
+                         {"samples_ts", test.rates},
+                         {"avg_ts", test.mean_rate},
+                         {"stddev_ts", test.deviation},
+                         {"peak_bytes", session.arenas().peak_bytes()}};
+  if (test.shares) {
+    json.update({{"bytes_per_token", test.shares->bytes_per_token},
+                 {"operations_per_token", test.shares->operations_per_token},
+                 {"read_share", test.shares->read},
+                 {"multiply_share", test.shares->multiply},
+                 {"multiply_bound", test.shares->multiply_bound},
+                 {"bounds", bounds_json(bounds)}});
+  }
+  return json;
+}
+
+// Decode is held against what reads, prefill against what multiplies.
+std::vector<std::string> share_cells(const BenchTest& test) {
+  const bool prefill = test.phase == kernels::Phase::kPrefill;
+  return {fmt::format("{:.2f}", test.shares->bytes_per_token * 1e-6),
+          fmt::format("{:.1f}", test.shares->operations_per_token * 1e-6),
+          fmt::format("{:.1f} %", 100 * (prefill ? test.shares->multiply : test.shares->read)),
+          prefill ? test.shares->multiply_bound : "read"};
 }
 
 Table to_table(const std::vector<BenchTest>& tests, const engine::LoadedModel& model,
                const engine::Session& session) {
-  Table table({{"model"},
-               {"size", Align::kRight},
-               {"format"},
-               {"backend"},
-               {"threads", Align::kRight},
-               {"test"},
-               {"tok/s", Align::kRight},
-               {"sd", Align::kRight}});
+  std::vector<Table::Column> columns = {{"model"},
+                                        {"size", Align::kRight},
+                                        {"format"},
+                                        {"backend"},
+                                        {"threads", Align::kRight},
+                                        {"test"},
+                                        {"tok/s", Align::kRight},
+                                        {"sd", Align::kRight}};
+  const bool with_shares = !tests.empty() && tests.front().shares.has_value();
+  if (with_shares) {
+    for (const char* title : {"MB/tok", "Mop/tok", "share"}) {
+      columns.push_back({title, Align::kRight});
+    }
+    columns.push_back({"of"});
+  }
+  Table table(std::move(columns));
   const std::string& synthetic = model.checkpoint().display_name();
   for (const BenchTest& test : tests) {
-    table.add({synthetic.empty() ? model.model().info().family : synthetic,
-               format_bytes_short(model_bytes(model)), model.weight_format(),
-               session.planner().device().backend, std::to_string(session.planner().threads()),
-               test.name, fmt::format("{:.2f}", test.mean_rate),
-               fmt::format("{:.2f}", test.deviation)});
+    std::vector<std::string> cells = {synthetic.empty() ? model.model().info().family : synthetic,
+                                      format_bytes_short(model_bytes(model)),
+                                      model.weight_format(),
+                                      session.planner().device().backend,
+                                      std::to_string(session.planner().threads()),
+                                      test.name,
+                                      fmt::format("{:.2f}", test.mean_rate),
+                                      fmt::format("{:.2f}", test.deviation)};
+    if (with_shares) {
+      for (std::string& cell : share_cells(test)) cells.push_back(std::move(cell));
+    }
+    table.add(std::move(cells));
   }
   return table;
 }
 
 void print(const std::vector<BenchTest>& tests, const engine::LoadedModel& model,
-           const engine::Session& session, const BenchOptions& options) {
+           const engine::Session& session, const Bounds& bounds, const BenchOptions& options) {
   if (options.json || options.output == "jsonl") {
     nlohmann::json all = nlohmann::json::array();
-    for (const BenchTest& test : tests) all.push_back(to_json(test, model, session));
+    for (const BenchTest& test : tests) {
+      all.push_back(to_json(test, model, session, bounds));
+    }
     if (options.json) {
       print_json(all);
     } else {
@@ -162,10 +270,30 @@ void print(const std::vector<BenchTest>& tests, const engine::LoadedModel& model
     return;
   }
   const Table table = to_table(tests, model, session);
-  fmt::print("{}", options.output == "csv" ? table.csv() : table.text());
+  if (options.output == "csv") {
+    fmt::print("{}", table.csv());
+    return;
+  }
+  if (!bounds.empty()) fmt::print("{}\n", bounds_table(bounds).text());
+  fmt::print("{}", table.text());
+}
+
+Result<ExitCode> run_roofline(const BenchOptions& options) {
+  TRY_ASSIGN(kernels::Backend * backend, kernels::open_backend(options.engine.backend));
+  TRY_ASSIGN(const int threads, threads_of(options, *backend));
+  TRY_ASSIGN(const Bounds bounds, measure_bounds(options, *backend));
+  print_bounds(bounds, *backend, options, threads);
+  return kExitDone;
 }
 
 Result<ExitCode> run_bench(const BenchOptions& options) {
+  if (!options.roofline && !options.buffer.empty()) {
+    return usage_error("--buffer is what --roofline reads; give both");
+  }
+  if (options.engine.model.empty()) {
+    if (options.roofline) return run_roofline(options);
+    return usage_error("-m MODEL or --roofline is required; see 'reckon bench --help'");
+  }
   if (options.prompt == 0 && options.generate == 0) {
     return usage_error("-p 0 and -n 0 leave nothing to measure");
   }
@@ -178,18 +306,26 @@ Result<ExitCode> run_bench(const BenchOptions& options) {
   TRY_ASSIGN(const engine::SessionOptions session_opts,
              session_options(options.engine,
                              options.engine.context != 0 ? options.engine.context : needed));
+  Bounds bounds;
+  if (options.roofline) {  // before the weights take the memory
+    TRY_ASSIGN(kernels::Backend * backend, kernels::open_backend(options.engine.backend));
+    TRY_ASSIGN(bounds, measure_bounds(options, *backend));
+  }
   TRY_ASSIGN(const auto session, engine::Session::create(*model, session_opts));
-  TRY_ASSIGN(const auto tests, run_tests(*session, options, model->model().info().vocabulary));
-  print(tests, *model, *session, options);
+  TRY_ASSIGN(auto tests, run_tests(*session, options, model->model().info().vocabulary));
+  if (options.roofline) TRY(add_shares(tests, *session, bounds));
+  print(tests, *model, *session, bounds, options);
   return kExitDone;
 }
 
 }  // namespace
 
 void add_bench_command(Cli& cli) {
-  CLI::App* command = cli.app.add_subcommand("bench", "measure prefill and decode speed");
+  CLI::App* command =
+      cli.app.add_subcommand("bench", "measure prefill and decode speed, and the machine's bounds");
   auto options = std::make_shared<BenchOptions>();
   add_engine_options(*command, options->engine);
+  command->get_option("--model")->required(false);  // the roofline needs none
   command->add_option("-p,--n-prompt", options->prompt, "prefill this many tokens; 0 skips (512)")
       ->type_name("N")
       ->check(whole_number(0, kMostTokens));
@@ -202,11 +338,18 @@ void add_bench_command(Cli& cli) {
   command->add_option("-o,--output", options->output, "table, jsonl or csv")
       ->check(one_of({"table", "jsonl", "csv"}));
   command->add_flag("--json", options->json, "print one JSON document");
+  command->add_flag("--roofline", options->roofline,
+                    "measure what this machine can do at most, and print shares of it");
+  command
+      ->add_option("--buffer", options->buffer,
+                   "how much --roofline reads (8 times the last-level cache; 8 GiB on a GPU)")
+      ->type_name("SIZE");
   command->footer(
       "Examples:\n"
       "  reckon bench -m smollm2\n"
       "  reckon bench -m smollm2 -p 2048 -n 0 --chunk 256 -o csv\n"
-      "  reckon bench -m synth:llama-8b --layers 4 --quant q4");
+      "  reckon bench -m synth:llama-8b --layers 4 --quant q4\n"
+      "  reckon bench --roofline");
   command->callback([&cli, options] { cli.action = [options] { return run_bench(*options); }; });
 }
 
