@@ -390,7 +390,7 @@ void check_tiles(Bench& bench) {
       Device<float> out(tokens.size() * k), out2(tokens.size() * k);
       const auto count = static_cast<int64_t>(tokens.size());
       cuda::embedding_tiles_exact({device.data(), types[type], nullptr, out.data(), count, n, k},
-                            bench.context);
+                                  bench.context);
       cuda::embedding_tiles_reference(
           {device.data(), types[type], nullptr, out2.data(), count, n, k}, bench.context);
       bench.wait();

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "kernels/reference/kernels.h"
+#include "kernels/sample.h"
 
 namespace reckon::engine {
 
@@ -19,8 +19,8 @@ Result<kernels::Pick> checked(const kernels::Pick& pick) {
 
 Result<kernels::Pick> pick_token(std::span<const float> logits, const kernels::Sampling& sampling) {
   RECKON_CHECK(!logits.empty());
-  return checked(kernels::reference::sample_row(logits.data(), static_cast<int64_t>(logits.size()),
-                                                sampling.temperature, sampling.uniform));
+  return checked(kernels::sample_row(logits.data(), static_cast<int64_t>(logits.size()),
+                                     sampling.temperature, sampling.uniform));
 }
 
 Result<Sampler> Sampler::create(const SamplerOptions& options) {

@@ -22,9 +22,6 @@ void swiglu(const SwigluArgs& args, KernelContext& context);
 void add(const AddArgs& args, KernelContext& context);
 void sample(const SampleArgs& args, KernelContext& context);
 
-// One row of sample(), for logits that are already on the host.
-[[nodiscard]] Pick sample_row(const float* logits, int64_t n, double temperature, double uniform);
-
 // Scratch that matmul needs: the activations transposed and a few float32 weight rows a thread.
 [[nodiscard]] uint64_t matmul_scratch_bytes(int64_t rows, int64_t k, int threads);
 
