@@ -1,5 +1,6 @@
 // Micro-benchmarks of every kernel variant that this machine can run, on the shapes of SmolLM2-135M
-// (hidden 576, 9 query and 3 KV heads of 64, MLP 1536, vocabulary 49152).
+// (hidden 576, 9 query and 3 KV heads of 64, MLP 1536, vocabulary 49152); matmuls also on those of
+// a model of a billion weights (hidden 2048, MLP 8192).
 //
 //   kernels_bench --benchmark_filter='matmul/exact_avx2/.*/rows:1/'
 //
@@ -12,6 +13,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -117,9 +119,10 @@ void bench_attention(benchmark::State& state, const Variant& row, int64_t rows, 
   const Buffer cache_k = random_floats(kKvHeads * capacity * kHeadDim);
   const Buffer cache_v = random_floats(kKvHeads * capacity * kHeadDim);
   const Buffer out(static_cast<uint64_t>(rows * kHeads * kHeadDim) * sizeof(float));
-  const AttentionArgs args{q.floats(),   k.floats(), k.floats(), cache_k.floats(), cache_v.floats(),
-                           out.floats(), rows,       kHeads,     kKvHeads,         kHeadDim,
-                           capacity,     first,      0.125F};
+  const AttentionArgs args{
+      q.floats(),   k.floats(), k.floats(), cache_k.floats(), cache_v.floats(), DType::kF32,
+      out.floats(), rows,       kHeads,     kKvHeads,         kHeadDim,         capacity,
+      first,        0.125F};
   measure(state, row, args, threads, [](AttentionArgs&, int64_t) {});
   // Multiply-adds of scores and values over the visible positions.
   const int64_t visible = rows * first + rows * (rows + 1) / 2;
@@ -166,12 +169,22 @@ void add_benchmark(const std::string& name, const Bench& bench, const Variant& r
 }
 
 void register_matmul(const Variant& row, int threads) {
-  for (const Shape& shape : {Shape{DType::kQ4_1, 576, 576}, Shape{DType::kQ4_1, 192, 576},
-                             Shape{DType::kQ4_1, 1536, 576}, Shape{DType::kQ4_1, 576, 1536},
-                             Shape{DType::kP4, 1536, 576}, Shape{DType::kP8, 1536, 576},
-                             Shape{DType::kQ8_0, 49152, 576}, Shape{DType::kBF16, 1536, 576},
-                             Shape{DType::kF16, 1536, 576}, Shape{DType::kF32, 1536, 576}}) {
-    for (const int64_t rows : {1, 4, 16, 512}) {
+  std::vector<Shape> shapes = {{DType::kQ4_1, 192, 576},   {DType::kP8, 1536, 576},
+                               {DType::kBF16, 1536, 576},  {DType::kF16, 1536, 576},
+                               {DType::kF32, 1536, 576},   {DType::kQ8_0, 49152, 576},
+                               {DType::kQ8_0, 2048, 2048}, {DType::kBF16, 2048, 2048}};
+  for (const DType type : {DType::kQ4_1, DType::kP4}) {
+    for (const auto& [n, k] : {std::pair{576, 576},
+                               {1536, 576},
+                               {576, 1536},
+                               {2048, 2048},
+                               {8192, 2048},
+                               {2048, 8192}}) {
+      shapes.push_back({type, n, k});
+    }
+  }
+  for (const Shape& shape : shapes) {
+    for (const int64_t rows : {1, 2, 4, 8, 16, 64, 512}) {
       if (rows == 512 && shape.n > 10000) continue;  // a head is only asked for a few rows
       add_benchmark("/" + std::string(dtype_name(shape.type)) + "/" + std::to_string(shape.n) +
                         "x" + std::to_string(shape.k) + tail(rows, threads),

@@ -74,7 +74,10 @@ Isa widest(const std::vector<std::string>& sets) {
     return std::find(sets.begin(), sets.end(), name) != sets.end();
   };
   if (!has("avx2") || !has("fma") || !has("f16c")) return Isa::kScalar;
-  return has("avx512f") && has("avx512bw") && has("avx512vl") ? Isa::kAvx512 : Isa::kAvx2;
+  for (const char* name : {"avx512f", "avx512bw", "avx512vl", "avx512vnni"}) {
+    if (!has(name)) return Isa::kAvx2;
+  }
+  return Isa::kAvx512;
 }
 
 // What /proc/cpuinfo says of the first processor, or "unknown".

@@ -37,7 +37,9 @@ Result<IsaLimit> isa_limit(const SwitchSet& switches, const Device& device) {
   const std::string value = switches.get("cpu.isa");
   IsaLimit limit{device.best_isa, "cpu.isa=" + value, value == "auto"};
   if (limit.is_auto) return limit;
-  limit.widest = value == "scalar" ? Isa::kScalar : Isa::kAvx2;
+  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
+    if (isa_name(isa) == value) limit.widest = isa;
+  }
   if (limit.widest > device.best_isa) {
     return usage_error(limit.setting + ": this machine (" + device.name + ") has only " +
                        std::string(isa_name(device.best_isa)));

@@ -114,6 +114,8 @@ TEST_F(Plan, AForcedInstructionSetThatTheMachineLacksIsAnError) {
   // An op without any avx2 row is refused there, too: the setting is wrong for the machine.
   const OpCall add{Op::kAdd, Phase::kDecode, DType::kF32, 1, 0, 576, 0};
   EXPECT_THAT(error(add, {"cpu.isa=avx2"}, Isa::kScalar), HasSubstr("cpu.isa=avx2"));
+  EXPECT_THAT(error(add, {"cpu.isa=avx512"}, Isa::kAvx2),
+              AllOf(HasSubstr("cpu.isa=avx512"), HasSubstr("avx2")));
 }
 
 TEST_F(Plan, AnOpWithoutTheForcedInstructionSetRunsAndSaysSo) {
@@ -121,6 +123,10 @@ TEST_F(Plan, AnOpWithoutTheForcedInstructionSetRunsAndSaysSo) {
   const Choice choice = choose(add, {"cpu.isa=avx2"});
   EXPECT_THAT(choice.variant->name, StrEq("reference"));
   EXPECT_THAT(choice.reason, HasSubstr("there is no avx2 variant of add"));
+
+  const Choice matmul = choose(matmul_call(Phase::kDecode, 1), {"cpu.isa=avx512"}, Isa::kAvx512);
+  EXPECT_THAT(matmul.variant->name, StrEq("exact_avx2"));
+  EXPECT_THAT(matmul.reason, HasSubstr("there is no avx512 variant of matmul"));
 }
 
 TEST_F(Plan, AForcedVariantRuns) {

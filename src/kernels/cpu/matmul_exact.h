@@ -9,6 +9,7 @@ namespace reckon::kernels::cpu {
 
 constexpr const char* kExactScalar = "exact_scalar";
 constexpr const char* kExactAvx2 = "exact_avx2";
+constexpr const char* kExactAvx512 = "exact_avx512";
 
 // Portable C++; its fused multiply-adds are library calls where the target has no instruction.
 void matmul_exact_scalar(const MatmulArgs& args, KernelContext& context);
@@ -17,5 +18,9 @@ void matmul_exact_scalar(const MatmulArgs& args, KernelContext& context);
 // AVX2, FMA and F16C.
 void matmul_exact_avx2(const MatmulArgs& args, KernelContext& context);
 [[nodiscard]] const char* matmul_exact_avx2_hash();
+
+// AVX-512 F, BW, VL and VNNI.
+void matmul_exact_avx512(const MatmulArgs& args, KernelContext& context);
+[[nodiscard]] const char* matmul_exact_avx512_hash();
 
 }  // namespace reckon::kernels::cpu

@@ -66,9 +66,30 @@ MatmulScratch tiled_matmul_scratch(DType type, int64_t rows, int64_t k, TileOrde
   return scratch;
 }
 
-TileOrder effective_tile_order(int64_t rows, int64_t n, TileOrder wanted) {
+MatmulScratch plane_matmul_scratch(DType type, int64_t rows, int64_t k, TileOrder order,
+                                   int threads) {
+  const int64_t weight_rows = kPlaneTile * (order == TileOrder::kBand8 ? kBandTiles : 1);
+  int64_t activations = 0;
+  int64_t weights = 0;
+  if (has_integer_codes(type)) {
+    const int64_t groups = activation_groups(type, k);
+    activations = rows * groups * static_cast<int64_t>(sizeof(PlaneGroup));
+    weights = weight_rows / kPanelLanes * groups * static_cast<int64_t>(sizeof(PlanePanel));
+  } else {
+    const int64_t row = padded_columns(k) * static_cast<int64_t>(sizeof(float));
+    activations = k % kFloatLanes == 0 ? 0 : rows * row;  // whole lanes are read in place
+    weights = weight_rows * row;
+  }
+  MatmulScratch scratch;
+  scratch.weights = aligned(activations);
+  scratch.weights_stride = rows <= kDirectRows ? 0 : aligned(weights);
+  scratch.total = scratch.weights + scratch.weights_stride * static_cast<uint64_t>(threads);
+  return scratch;
+}
+
+TileOrder effective_tile_order(int64_t rows, int64_t n, int64_t weight_tile, TileOrder wanted) {
   const bool one_pass = rows <= kDirectRows || rows <= kTokenTile;
-  const bool one_band = n <= kWeightTile * kBandTiles;
+  const bool one_band = n <= weight_tile * kBandTiles;
   return one_pass || one_band ? TileOrder::kRow : wanted;
 }
 

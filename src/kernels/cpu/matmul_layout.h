@@ -42,6 +42,27 @@ struct alignas(32) PanelBlock {
   float minima[kPanelRows];
 };
 
+// What the AVX-512 kernel makes of them: a lane for each of 16 weight rows.
+constexpr int64_t kPanelLanes = 16;
+constexpr int64_t kPlaneTile = 32;       // weight rows of a tile
+constexpr int64_t kFloatWeightRows = 8;  // of one task, float weights straight from the file
+
+// One activation row's group: code = 256 * high + low.
+struct alignas(16) PlaneGroup {
+  int8_t high[32];
+  uint8_t low[32];
+  float scale;
+  float sum;      // scale * sum of codes
+  int32_t start;  // minus the sum of `high` times what is added to weight codes
+};
+
+// The weights of the same group of 16 weight rows: 4 codes of each row side by side.
+struct alignas(64) PlanePanel {
+  uint8_t codes[8][kPanelLanes][4];
+  float scales[kPanelLanes];
+  float minima[kPanelLanes];
+};
+
 // Byte offsets in the scratch of one call: activations, then one weight buffer a thread.
 struct MatmulScratch {
   uint64_t weights = 0;
@@ -52,9 +73,13 @@ struct MatmulScratch {
 [[nodiscard]] MatmulScratch scalar_matmul_scratch(DType type, int64_t rows, int64_t k);
 [[nodiscard]] MatmulScratch tiled_matmul_scratch(DType type, int64_t rows, int64_t k,
                                                  TileOrder order, int threads);
+[[nodiscard]] MatmulScratch plane_matmul_scratch(DType type, int64_t rows, int64_t k,
+                                                 TileOrder order, int threads);
 
-// kBand8 where it makes a difference: several token tiles and several bands.
-[[nodiscard]] TileOrder effective_tile_order(int64_t rows, int64_t n, TileOrder wanted);
+// kBand8 where it makes a difference: several token tiles and several bands of tiles of
+// `weight_tile` rows.
+[[nodiscard]] TileOrder effective_tile_order(int64_t rows, int64_t n, int64_t weight_tile,
+                                             TileOrder wanted);
 
 // Weights of integer codes (the int16 activation path); else floats.
 [[nodiscard]] bool has_integer_codes(DType type);

@@ -20,10 +20,16 @@ uint64_t tiled_matmul_bytes(const OpCall& call, const KernelParams& params, int 
       .total;
 }
 
+uint64_t plane_matmul_bytes(const OpCall& call, const KernelParams& params, int threads) {
+  return cpu::plane_matmul_scratch(call.weight_type, call.rows, call.k, params.tile_order, threads)
+      .total;
+}
+
+template <int64_t kWeightTile>
 KernelParams effective_matmul(const OpCall& call, const KernelParams& wanted,
                               const Device& /*device*/) {
   KernelParams params;
-  params.tile_order = cpu::effective_tile_order(call.rows, call.n, wanted.tile_order);
+  params.tile_order = cpu::effective_tile_order(call.rows, call.n, kWeightTile, wanted.tile_order);
   return params;
 }
 
@@ -88,7 +94,11 @@ std::vector<Variant> make_table() {
   Variant avx2 = matmul_row(cpu::kExactAvx2, Isa::kAvx2, cpu::matmul_exact_avx2,
                             cpu::matmul_exact_avx2_hash());
   avx2.scratch_bytes = tiled_matmul_bytes;
-  avx2.effective = effective_matmul;
+  avx2.effective = effective_matmul<cpu::kWeightTile>;
+  Variant avx512 = matmul_row(cpu::kExactAvx512, Isa::kAvx512, cpu::matmul_exact_avx512,
+                              cpu::matmul_exact_avx512_hash());
+  avx512.scratch_bytes = plane_matmul_bytes;
+  avx512.effective = effective_matmul<cpu::kPlaneTile>;
   Variant attention = exact_row(Op::kAttention, cpu::kExactAvx2, Isa::kAvx2,
                                 cpu::attention_exact_avx2, cpu::attention_exact_avx2_hash());
   attention.supports = supports_attention;
@@ -98,7 +108,7 @@ std::vector<Variant> make_table() {
   Variant rope = exact_row(Op::kRope, cpu::kExactScalar, Isa::kScalar, cpu::rope_exact_scalar,
                            cpu::rope_exact_scalar_hash());
   rope.scratch_bytes = rope_bytes;
-  return {scalar, rope, avx2, attention, swiglu};
+  return {scalar, rope, avx2, avx512, attention, swiglu};
 }
 
 }  // namespace
