@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kernels/audit.h"
 #include "kernels/bounds.h"
 #include "kernels/device.h"
 #include "kernels/ops.h"
@@ -58,6 +59,9 @@ struct ExecutorResources {
   uint64_t scratch_bytes = 0;
   void* step_memory = nullptr;  // step_bytes(max_rows) of the backend's memory
   int64_t max_rows = 0;         // tokens of the largest pass
+  // Gets what ops and the host read, and the step memory where the backend's kernels read a pass's
+  // inputs from it. Null: nothing is noted. Outlives the executor.
+  BufferAudit* audit = nullptr;
 };
 
 class Backend {

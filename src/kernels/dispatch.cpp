@@ -17,6 +17,7 @@ Dispatcher::Dispatcher(Planner& planner, const DispatchResources& resources)
                .scratch_bytes = resources.scratch_bytes,
                .declared_bytes = 0,
                .queue = resources.queue,
+               .audit = resources.audit,
                .error = {}} {
   RECKON_CHECK(context_.threads == nullptr || context_.threads->threads() <= planner.threads());
   RECKON_CHECK(context_.trace != nullptr);
@@ -55,6 +56,9 @@ Status Dispatcher::run(Args args) {
   TRY(prepare(call, *choice));
   if constexpr (requires { args.params; }) args.params = choice->params;
   std::get<Function>(choice->variant->function)(args, context_);
+  if (context_.audit != nullptr) {
+    for (const Access& access : accesses_of(args)) context_.audit->note(access);
+  }
   return outcome(call, *choice);
 }
 

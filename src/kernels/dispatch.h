@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/thread_pool.h"
+#include "kernels/audit.h"
 #include "kernels/ops.h"
 #include "kernels/plan.h"
 #include "kernels/trace.h"
@@ -22,7 +23,8 @@ struct KernelContext {
   uint64_t scratch_bytes = 0;   // the session's buffer
   uint64_t declared_bytes = 0;  // what the running variant declared
   void* queue = nullptr;        // the backend's own, for its kernels
-  std::string error;            // what a kernel reported by fail()
+  BufferAudit* audit = nullptr;
+  std::string error;  // what a kernel reported by fail()
 };
 
 // What a dispatcher works with. All of it outlives the dispatcher.
@@ -32,6 +34,7 @@ struct DispatchResources {
   void* scratch = nullptr;        // 64-byte aligned
   uint64_t scratch_bytes = 0;
   void* queue = nullptr;
+  BufferAudit* audit = nullptr;  // null: nothing is noted
 };
 
 class Dispatcher final : public Ops {

@@ -87,7 +87,8 @@ class Dispatch : public ::testing::Test {
             .trace = &trace_,
             .scratch = scratch_,
             .scratch_bytes = sizeof scratch_,
-            .queue = nullptr};
+            .queue = nullptr,
+            .audit = nullptr};
   }
 
   std::array<Variant, 11> table_ = fake::table();

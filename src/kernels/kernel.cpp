@@ -27,6 +27,9 @@ int thread_count(const KernelContext& context) {
 
 void* scratch(KernelContext& context, uint64_t bytes) {
   RECKON_CHECK(bytes <= context.declared_bytes && bytes <= context.scratch_bytes);
+  if (context.audit != nullptr) {
+    context.audit->note({context.scratch, bytes, AccessKind::kReadWrite});
+  }
   return context.scratch;
 }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,11 +68,15 @@ class ArenaSet {
   void reset_peak();
   [[nodiscard]] std::vector<MemoryTerm> terms() const;
 
- private:
   struct Buffer {
     MemoryTerm term;
     void* memory = nullptr;  // null where adopted
   };
+  [[nodiscard]] std::span<const Buffer> buffers() const {
+    return buffers_;
+  }  // valid until a change
+
+ private:
   MemorySource& source_;
   std::vector<Buffer> buffers_;
   std::array<uint64_t, kMemoryTagCount> bytes_{};

@@ -41,6 +41,11 @@ TEST(Arena, PeakOutlivesReleaseUntilReset) {
   EXPECT_EQ(terms[0].name, "mapped file");
   EXPECT_EQ(terms[0].tag, MemoryTag::kWeights);
   EXPECT_EQ(terms[1].bytes, 64U);
+  const auto buffers = arenas.buffers();
+  ASSERT_EQ(buffers.size(), 2U);
+  EXPECT_EQ(buffers[0].memory, nullptr);  // somebody else's
+  EXPECT_EQ(buffers[1].term.name, "tile");
+  EXPECT_NE(buffers[1].memory, nullptr);
 }
 
 TEST(Arena, AnImpossibleSizeIsAnErrorThatNamesTheBuffer) {

@@ -15,12 +15,14 @@ namespace {
 class CpuExecutor final : public Executor {
  public:
   CpuExecutor(Planner& planner, Trace& trace, const ExecutorResources& resources)
-      : threads_(planner.threads()),
+      : audit_(resources.audit),
+        threads_(planner.threads()),
         dispatcher_(planner, {.threads = &threads_,
                               .trace = &trace,
                               .scratch = resources.scratch,
                               .scratch_bytes = resources.scratch_bytes,
-                              .queue = nullptr}) {}
+                              .queue = nullptr,
+                              .audit = resources.audit}) {}
 
   Status run(const Step& step, const Work& work) override {
     dispatcher_.set_phase(step.phase);
@@ -36,9 +38,13 @@ class CpuExecutor final : public Executor {
 
   Status wait() override { return {}; }
 
-  Result<Activation> host_view(Activation values) override { return values; }
+  Result<Activation> host_view(Activation values) override {
+    if (audit_ != nullptr) audit_->note(host_read_of(values));
+    return values;
+  }
 
  private:
+  BufferAudit* audit_;
   ThreadPool threads_;
   Dispatcher dispatcher_;
 };

@@ -65,12 +65,19 @@ Status CudaExecutor::set_up(const GemvDevice& gemv) {
                                   .trace = &trace_,
                                   .scratch = resources_.scratch,
                                   .scratch_bytes = resources_.scratch_bytes,
-                                  .queue = &queue_});
+                                  .queue = &queue_,
+                                  .audit = resources_.audit});
   return {};
+}
+
+void CudaExecutor::note(const Access& access) const {
+  if (resources_.audit != nullptr) resources_.audit->note(access);
 }
 
 // Copies input_ and the tokens to the device, behind everything queued before.
 Status CudaExecutor::send_inputs(std::span<const int32_t> tokens) {
+  // What is sent is read by kernels through the queue, so that no op's arguments name it.
+  note({resources_.step_memory, kTokensAt + tokens.size_bytes(), AccessKind::kReadWrite});
   TRY(status_of(cudaEventSynchronize(inputs_sent_.get()), "waiting for the last inputs"));
   auto* pinned = static_cast<char*>(inputs_.get());
   std::memcpy(pinned, &input_, sizeof input_);
@@ -135,6 +142,7 @@ Result<std::vector<Pick>> CudaExecutor::sample(Activation logits, const Sampling
   TRY(status_of(cudaMemcpyAsync(picks_.get(), device, bytes, cudaMemcpyDeviceToHost, stream_.get()),
                 "reading the picked tokens"));
   TRY(wait());
+  note({device, bytes, AccessKind::kRead});
   std::memcpy(picks.data(), picks_.get(), bytes);
   return picks;
 }
@@ -154,6 +162,7 @@ Result<Activation> CudaExecutor::host_view(Activation values) {
   TRY(status_of(
       cudaMemcpyAsync(view_.get(), values.data, bytes, cudaMemcpyDeviceToHost, stream_.get()),
       "reading values from the device"));
+  note(host_read_of(values));
   TRY(wait());
   return Activation{static_cast<float*>(view_.get()), values.rows, values.columns};
 }

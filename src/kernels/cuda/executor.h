@@ -44,6 +44,7 @@ class CudaExecutor final : public Executor {
 
   CudaExecutor(Planner& planner, Trace& trace, const ExecutorResources& resources);
   [[nodiscard]] Status set_up(const GemvDevice& gemv);
+  void note(const Access& access) const;
   [[nodiscard]] Status send_inputs(std::span<const int32_t> tokens);
   [[nodiscard]] Result<const Captured*> captured(const Step& step, const Work& work);
   [[nodiscard]] Result<Captured> capture(const Work& work);
