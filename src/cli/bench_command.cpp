@@ -10,6 +10,7 @@
 #include "base/build_info.h"
 #include "base/bytes.h"
 #include "base/text.h"
+#include "cli/audit.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -29,6 +30,7 @@ struct BenchOptions {
   int64_t generate = 128;
   int repetitions = 5;
   std::string output = "table";
+  bool audit_buffers = false;
   bool json = false;
   bool roofline = false;
   std::string buffer;  // of the roofline, as typed
@@ -256,11 +258,13 @@ Table to_table(const std::vector<BenchTest>& tests, const engine::LoadedModel& m
 }
 
 void print(const std::vector<BenchTest>& tests, const engine::LoadedModel& model,
-           const engine::Session& session, const Bounds& bounds, const BenchOptions& options) {
+           const engine::Session& session, const Bounds& bounds, const engine::AuditReport& audited,
+           const BenchOptions& options) {
   if (options.json || options.output == "jsonl") {
     nlohmann::json all = nlohmann::json::array();
     for (const BenchTest& test : tests) {
       all.push_back(to_json(test, model, session, bounds));
+      if (options.audit_buffers) all.back()["audit"] = audit_json(audited);
     }
     if (options.json) {
       print_json(all);
@@ -303,7 +307,7 @@ Result<ExitCode> run_bench(const BenchOptions& options) {
     return usage_error(fmt::format("--ctx {} cannot hold the {} of this benchmark",
                                    options.engine.context, counted(needed, "token")));
   }
-  TRY_ASSIGN(const engine::SessionOptions session_opts,
+  TRY_ASSIGN(engine::SessionOptions session_opts,
              session_options(options.engine,
                              options.engine.context != 0 ? options.engine.context : needed));
   Bounds bounds;
@@ -311,11 +315,14 @@ Result<ExitCode> run_bench(const BenchOptions& options) {
     TRY_ASSIGN(kernels::Backend * backend, kernels::open_backend(options.engine.backend));
     TRY_ASSIGN(bounds, measure_bounds(options, *backend));
   }
+  kernels::BufferAudit audit;
+  if (options.audit_buffers) session_opts.audit = &audit;
   TRY_ASSIGN(const auto session, engine::Session::create(*model, session_opts));
   TRY_ASSIGN(auto tests, run_tests(*session, options, model->model().info().vocabulary));
   if (options.roofline) TRY(add_shares(tests, *session, bounds));
-  print(tests, *model, *session, bounds, options);
-  return kExitDone;
+  const engine::AuditReport audited = engine::audit_report(audit);
+  print(tests, *model, *session, bounds, audited, options);
+  return options.audit_buffers ? conclude_audit(audited) : kExitDone;
 }
 
 }  // namespace
@@ -337,6 +344,7 @@ void add_bench_command(Cli& cli) {
       ->check(whole_number(1, 10000));
   command->add_option("-o,--output", options->output, "table, jsonl or csv")
       ->check(one_of({"table", "jsonl", "csv"}));
+  add_audit_option(*command, options->audit_buffers);
   command->add_flag("--json", options->json, "print one JSON document");
   command->add_flag("--roofline", options->roofline,
                     "measure what this machine can do at most, and print shares of it");

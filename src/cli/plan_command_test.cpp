@@ -128,6 +128,10 @@ TEST(Bench, MeasuresBothPhases) {
     EXPECT_TRUE(json[0].contains(key)) << key;
   }
   EXPECT_EQ(json[0]["samples_ns"].size(), 2u);
+  const Finished audited = with({"--audit-buffers", "--json"});
+  EXPECT_EQ(audited.code, 0) << audited.err;
+  EXPECT_TRUE(audited.json()[1]["audit"]["unread"].empty());
+  EXPECT_THAT(audited.err, StartsWith("every buffer was read ("));
 
   EXPECT_EQ(lines_of(with({}).out).size(), 4u);  // titles, rule, two tests
   EXPECT_THAT(with({"-o", "csv"}).out, StartsWith("model,size,format,backend,threads,test,"));

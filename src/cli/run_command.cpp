@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "cli/audit.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -39,6 +40,7 @@ struct RunOptions {
   double temperature = 0;
   uint64_t seed = 0;
   std::optional<std::string> trace;
+  bool audit_buffers = false;
   bool json = false;
   bool quiet = false;
 };
@@ -170,7 +172,9 @@ Result<ExitCode> run(const RunOptions& options) {
   if (prompt.empty()) return usage_error("the prompt is empty");
   TRY_ASSIGN(const int64_t context,
              choose_context(*model, static_cast<int64_t>(prompt.size()), options));
-  TRY_ASSIGN(const engine::SessionOptions session_opts, session_options(options.engine, context));
+  TRY_ASSIGN(engine::SessionOptions session_opts, session_options(options.engine, context));
+  kernels::BufferAudit audit;
+  if (options.audit_buffers) session_opts.audit = &audit;
   TRY_ASSIGN(const auto session, Session::create(*model, session_opts));
 
   if (options.trace) TRY(check_writable(*options.trace));
@@ -186,8 +190,11 @@ Result<ExitCode> run(const RunOptions& options) {
   };
   TRY_ASSIGN(const Generation generation,
              engine::generate(*session, prompt, generate, tokenizer, sink));
+  const engine::AuditReport audited = engine::audit_report(audit);
   if (options.json) {
-    print_json(result_json(generation, text, *session, options));
+    nlohmann::json result = result_json(generation, text, *session, options);
+    if (options.audit_buffers) result["audit"] = audit_json(audited);
+    print_json(result);
   } else if (!text.empty() && text.back() != '\n') {
     fmt::print("\n");
   }
@@ -196,7 +203,7 @@ Result<ExitCode> run(const RunOptions& options) {
     std::fflush(stdout);
     fmt::print(stderr, "{}", statistics(generation, *session));
   }
-  return kExitDone;
+  return options.audit_buffers ? conclude_audit(audited) : kExitDone;
 }
 
 }  // namespace
@@ -224,6 +231,7 @@ void add_run_command(Cli& cli) {
       ->check(whole_number(0, std::numeric_limits<int64_t>::max()));
   command->add_option("--trace", options->trace, "write which kernels ran, as JSON")
       ->type_name("FILE");
+  add_audit_option(*command, options->audit_buffers);
   command->add_flag("--json", options->json, "print one JSON document instead of the text");
   command->add_flag("-q,--quiet", options->quiet, "no statistics on stderr");
   command->footer(

@@ -160,6 +160,27 @@ TEST(Run, WritesItsTrace) {
   EXPECT_EQ(nowhere.out, "");  // it says so before it generates
 }
 
+TEST(Run, AuditsItsBuffers) {
+  Sandbox sandbox;
+  const Finished all_read = sandbox.run(run_recorded(0, {"--audit-buffers"}));
+  EXPECT_EQ(all_read.code, 0) << all_read.err;
+  EXPECT_THAT(lines_of(all_read.err).back(), HasSubstr("every buffer was read ("));
+  EXPECT_FALSE(sandbox.run(run_recorded(0, {"--json"})).json().contains("audit"));
+
+  // Nothing is generated, so that nobody looks at the logits of the prompt.
+  const Finished unread = sandbox.run(
+      {"run", "-m", tiny_model(), "--raw", "-p", "Once", "-n", "0", "--json", "--audit-buffers"});
+  EXPECT_EQ(unread.code, 4);
+  const nlohmann::json audit = unread.json()["audit"];
+  ASSERT_EQ(audit["unread"].size(), 1u);
+  EXPECT_EQ(audit["unread"][0]["name"], "logits");
+  EXPECT_EQ(audit["unread"][0]["tag"], "activations");
+  EXPECT_EQ(audit["unread"][0]["reason"], "written, but never read");
+  EXPECT_GT(audit["bytes"], audit["unread"][0]["bytes"]);
+  EXPECT_THAT(unread.err, HasSubstr("why listed"));
+  EXPECT_THAT(unread.err, HasSubstr("never read: 1 of "));
+}
+
 TEST(Run, RefusesWhatDoesNotFitTheMemory) {
   Sandbox sandbox;
   const Finished finished = sandbox.run(run_recorded(0, {"--memory-limit", "64KiB"}));

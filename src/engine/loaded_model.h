@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -41,6 +42,10 @@ class LoadedModel {
   [[nodiscard]] const Checkpoint& checkpoint() const { return *checkpoint_; }
   [[nodiscard]] const models::Model& model() const { return *model_; }
   [[nodiscard]] kernels::Backend& backend() const { return *backend_; }
+  // Every weight with its place; without data before load().
+  [[nodiscard]] const std::deque<models::PlacedWeight>& weights() const {
+    return placer_->weights();
+  }
   [[nodiscard]] bool is_packed() const { return packed_; }  // by ModelOptions::quant
   // Element types of the matrices as the forward pass reads them, most bytes first: "q4_1+q8_0"
   // (the checkpoint's own), "p4" where they are packed.

@@ -44,11 +44,11 @@ Result<std::unique_ptr<Session>> Session::create(const LoadedModel& model,
              detect_budget(options.memory_limit, model.allocated_bytes(), session->backend_));
   TRY(check_budget(model.model(), *session->planner_, session->plan_, budget, session->backend_));
   TRY(model.load({session->planner_->threads(), options.load_progress}));
-  TRY(session->allocate());
+  TRY(session->allocate(options.audit));
   return session;
 }
 
-Status Session::allocate() {
+Status Session::allocate(kernels::BufferAudit* audit) {
   arenas_.adopt(MemoryTag::kWeights, "weights", model_.model().info().weight_bytes);
   const auto allocate = [&](const models::BufferSpec& spec) {
     const int64_t bytes = row_bytes(spec.type, spec.rows * spec.columns);
@@ -78,8 +78,21 @@ Status Session::allocate() {
                arenas_.allocate(MemoryTag::kScratch, "scratch", resources.scratch_bytes));
   }
   RECKON_CHECK(arenas_.total_bytes() == plan_.total_bytes);
+  resources.audit = audit;
+  if (audit != nullptr) watch_buffers(*audit);
   TRY_ASSIGN(executor_, backend_.make_executor(*planner_, trace_, resources));
   return {};
+}
+
+// Weights one by one, in place of the arenas' sum of them.
+void Session::watch_buffers(kernels::BufferAudit& audit) const {
+  for (const models::PlacedWeight& weight : model_.weights()) {
+    audit.watch(MemoryTag::kWeights, weight.name, weight.placed.data, weight.bytes);
+  }
+  for (const ArenaSet::Buffer& buffer : arenas_.buffers()) {
+    if (buffer.memory == nullptr) continue;
+    audit.watch(buffer.term.tag, buffer.term.name, buffer.memory, buffer.term.bytes);
+  }
 }
 
 Status Session::run(Phase phase, std::span<const int32_t> tokens) {

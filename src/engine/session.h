@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "engine/loaded_model.h"
 #include "engine/memory_plan.h"
+#include "kernels/audit.h"
 #include "kernels/backend.h"
 #include "kernels/trace.h"
 #include "tensor/arena.h"
@@ -30,6 +31,9 @@ struct SessionOptions {
   models::LoadProgress load_progress = {};  // of the model's weights, where they are not loaded yet
   // What the plan may choose from instead of the table of the model's backend; empty: that table.
   std::span<const kernels::Variant> variants = {};
+  // Told of every weight and buffer of the session, and of what its passes read (engine/audit.h
+  // makes a report of it). Null: nothing is noted. Outlives the session.
+  kernels::BufferAudit* audit = nullptr;
 };
 
 class Session {
@@ -81,7 +85,8 @@ class Session {
 
  private:
   Session(const LoadedModel& model, const SessionOptions& options);
-  [[nodiscard]] Status allocate();
+  [[nodiscard]] Status allocate(kernels::BufferAudit* audit);
+  void watch_buffers(kernels::BufferAudit& audit) const;
   [[nodiscard]] Status check_room(std::span<const int32_t> tokens) const;
   [[nodiscard]] Status prefill_chunks(std::span<const int32_t> tokens,
                                       const ChunkLogits& each_chunk);
