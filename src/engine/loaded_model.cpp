@@ -32,7 +32,7 @@ std::string describe_matrices(const models::WeightPlacer& placer) {
 
 std::unique_ptr<models::WeightPlacer> make_placer(const ModelOptions& options) {
   if (options.backend->weight_loader() == nullptr) {
-    return std::make_unique<models::HostPlacer>(options.quant);
+    return std::make_unique<models::HostPlacer>(options.quant, *options.backend);
   }
   return std::make_unique<models::DevicePlacer>(*options.backend, options.quant);
 }
@@ -49,7 +49,9 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& model,
   loaded->placer_ = make_placer(options);
   TRY_ASSIGN(loaded->model_, models::build_model(*loaded->checkpoint_, *loaded->placer_));
   loaded->packed_ = options.quant.packs();
-  const bool as_stored = !loaded->packed_ && options.backend->weight_loader() == nullptr;
+  const bool as_stored =
+      !loaded->packed_ && options.backend->weight_loader() == nullptr &&
+      std::ranges::none_of(loaded->placer_->weights(), &models::PlacedWeight::converted);
   loaded->weight_format_ =
       as_stored ? loaded->checkpoint_->weight_format() : describe_matrices(*loaded->placer_);
   Result<Tokenizer> tokenizer = Tokenizer::from_checkpoint(*loaded->checkpoint_);

@@ -48,7 +48,7 @@ class LoadedModel {
   }
   [[nodiscard]] bool is_packed() const { return packed_; }  // by ModelOptions::quant
   // Element types of the matrices as the forward pass reads them, most bytes first: "q4_1+q8_0"
-  // (the checkpoint's own), "p4" where they are packed.
+  // (the checkpoint's own), "p4" where they are packed or converted.
   [[nodiscard]] const std::string& weight_format() const { return weight_format_; }
   // The tokenizer, or why this checkpoint has none (an oracle folder, say).
   [[nodiscard]] Result<const Tokenizer*> tokenizer() const;

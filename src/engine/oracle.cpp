@@ -149,8 +149,7 @@ class Checker {
 
 bool has_quantised_weights(const Checkpoint& checkpoint) {
   return std::ranges::any_of(checkpoint.tensors(), [](const CheckpointTensor& tensor) {
-    return tensor.weight &&
-           (tensor.weight->type == DType::kQ8_0 || tensor.weight->type == DType::kQ4_1);
+    return tensor.weight && block_elements(tensor.weight->type) > 1;
   });
 }
 

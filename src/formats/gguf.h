@@ -3,7 +3,7 @@
 //
 // open() checks every count, length, dimension and offset against overflow and the file's size
 // before it is used, so that a truncated or damaged file is a one-line error, never a crash or a
-// huge allocation; element types other than F32, F16, BF16, Q8_0 and Q4_1 are an error naming the
+// huge allocation; an element type that is not in gguf_types.cpp's table is an error naming the
 // tensor and its type. Views returned point into the mapping and live as long as the GgufFile
 // (moves keep them valid). Everything is const after open() and thread-safe.
 #pragma once

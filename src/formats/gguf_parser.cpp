@@ -205,8 +205,10 @@ class GgufParser {
                                 GgufTensor& tensor) const {
     const auto type = gguf_tensor_type(number);
     if (!type) {
-      return error(fmt::format("{} has the element type {}: expected F32, F16, BF16, Q8_0 or Q4_1",
-                               what, gguf_tensor_type_name(number)));
+      return error(
+          fmt::format("{} has the element type {}, which is not supported: expected one "
+                      "of {}",
+                      what, gguf_tensor_type_name(number), gguf_tensor_types_read()));
     }
     tensor.type = *type;
     const int64_t block = block_elements(*type);
@@ -214,7 +216,7 @@ class GgufParser {
       return error(fmt::format("{} has rows of {} elements: {} needs a multiple of {}", what,
                                tensor.shape.back(), gguf_tensor_type_name(number), block));
     }
-    // Fits: elements <= 2^56 and a block has fewer bytes than four times its elements.
+    // Fits: elements <= 2^56 and a block has at most four bytes an element.
     tensor.bytes =
         elements / static_cast<uint64_t>(block) * static_cast<uint64_t>(block_bytes(*type));
     return {};

@@ -16,8 +16,9 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr uint32_t kF32 = 0;
-constexpr uint32_t kQ4_0 = 2;
 constexpr uint32_t kQ4_1 = 3;
+constexpr uint32_t kQ4_K = 12;
+constexpr uint32_t kIQ2_XXS = 16;
 
 class Gguf : public ::testing::Test {
  protected:
@@ -113,6 +114,25 @@ TEST_F(Gguf, ReadsTensorsOfBothVersions) {
   }
 }
 
+TEST_F(Gguf, ReadsEveryTypeInCommonUse) {
+  const std::vector<std::pair<uint32_t, std::string>> types = {
+      {0, "f32"},   {1, "f16"},     {2, "q4_0"},    {3, "q4_1"},  {6, "q5_0"},  {7, "q5_1"},
+      {8, "q8_0"},  {10, "q2_k"},   {11, "q3_k"},   {12, "q4_k"}, {13, "q5_k"}, {14, "q6_k"},
+      {30, "bf16"}, {20, "iq4_nl"}, {23, "iq4_xs"}, {39, "mxfp4"}};
+  GgufWriter writer;
+  for (const auto& [number, name] : types) {
+    const auto bytes = static_cast<size_t>(2 * row_bytes(*dtype_from_name(name), 512));
+    writer.tensor(name, {512, 2}, number, std::string(bytes, name.back()));
+  }
+  const auto file = open(writer.bytes());
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  ASSERT_EQ(file->tensors().size(), types.size());
+  for (const GgufTensor& tensor : file->tensors()) {
+    EXPECT_EQ(dtype_name(tensor.type), tensor.name);
+    EXPECT_EQ(static_cast<const char*>(tensor.data)[tensor.bytes - 1], tensor.name.back());
+  }
+}
+
 TEST_F(Gguf, ViewsSurviveAMove) {
   GgufWriter writer;
   writer.string("text", "hello").tensor("vector", {5}, kF32, std::string(20, 'v'));
@@ -189,10 +209,13 @@ TEST_F(Gguf, NamesWhatIsWrongWithATensor) {
   const auto tensor = [](const std::vector<uint64_t>& shape, uint32_t type, uint64_t offset) {
     return GgufWriter().tensor_at("w", shape, type, offset, std::string(64, 'x')).bytes();
   };
-  EXPECT_THAT(error_of(tensor({32}, kQ4_0, 0)),
-              HasSubstr("tensor 'w' has the element type Q4_0: expected F32, F16, BF16, Q8_0"));
+  EXPECT_THAT(error_of(tensor({256}, kIQ2_XXS, 0)),
+              HasSubstr("tensor 'w' has the element type IQ2_XXS, which is not supported: expected "
+                        "one of F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K"));
   EXPECT_THAT(error_of(tensor({32}, 999, 0)), HasSubstr("element type type 999"));
   EXPECT_THAT(error_of(tensor({33}, kQ4_1, 0)), HasSubstr("rows of 33 elements: Q4_1 needs"));
+  EXPECT_THAT(error_of(tensor({128}, kQ4_K, 0)),
+              HasSubstr("rows of 128 elements: Q4_K needs a multiple of 256"));
   EXPECT_THAT(error_of(tensor({}, kF32, 0)), HasSubstr("has 0 dimensions: expected 1 to 4"));
   EXPECT_THAT(error_of(tensor({1, 1, 1, 1, 1}, kF32, 0)), HasSubstr("has 5 dimensions"));
   EXPECT_THAT(error_of(tensor({4, 0}, kF32, 0)), HasSubstr("impossible dimension 0"));

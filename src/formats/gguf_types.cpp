@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <vector>
+
+#include "base/text.h"
 
 namespace reckon {
 namespace {
@@ -38,17 +41,17 @@ struct TensorType {
 };
 
 constexpr TensorType kTensorTypes[] = {
-    {0, "F32", DType::kF32},      {1, "F16", DType::kF16},       {2, "Q4_0", std::nullopt},
-    {3, "Q4_1", DType::kQ4_1},    {6, "Q5_0", std::nullopt},     {7, "Q5_1", std::nullopt},
-    {8, "Q8_0", DType::kQ8_0},    {9, "Q8_1", std::nullopt},     {10, "Q2_K", std::nullopt},
-    {11, "Q3_K", std::nullopt},   {12, "Q4_K", std::nullopt},    {13, "Q5_K", std::nullopt},
-    {14, "Q6_K", std::nullopt},   {15, "Q8_K", std::nullopt},    {16, "IQ2_XXS", std::nullopt},
-    {17, "IQ2_XS", std::nullopt}, {18, "IQ3_XXS", std::nullopt}, {19, "IQ1_S", std::nullopt},
-    {20, "IQ4_NL", std::nullopt}, {21, "IQ3_S", std::nullopt},   {22, "IQ2_S", std::nullopt},
-    {23, "IQ4_XS", std::nullopt}, {24, "I8", std::nullopt},      {25, "I16", std::nullopt},
-    {26, "I32", std::nullopt},    {27, "I64", std::nullopt},     {28, "F64", std::nullopt},
-    {29, "IQ1_M", std::nullopt},  {30, "BF16", DType::kBF16},    {34, "TQ1_0", std::nullopt},
-    {35, "TQ2_0", std::nullopt},  {39, "MXFP4", std::nullopt},
+    {0, "F32", DType::kF32},        {1, "F16", DType::kF16},       {2, "Q4_0", DType::kQ4_0},
+    {3, "Q4_1", DType::kQ4_1},      {6, "Q5_0", DType::kQ5_0},     {7, "Q5_1", DType::kQ5_1},
+    {8, "Q8_0", DType::kQ8_0},      {9, "Q8_1", std::nullopt},     {10, "Q2_K", DType::kQ2_K},
+    {11, "Q3_K", DType::kQ3_K},     {12, "Q4_K", DType::kQ4_K},    {13, "Q5_K", DType::kQ5_K},
+    {14, "Q6_K", DType::kQ6_K},     {15, "Q8_K", std::nullopt},    {16, "IQ2_XXS", std::nullopt},
+    {17, "IQ2_XS", std::nullopt},   {18, "IQ3_XXS", std::nullopt}, {19, "IQ1_S", std::nullopt},
+    {20, "IQ4_NL", DType::kIQ4_NL}, {21, "IQ3_S", std::nullopt},   {22, "IQ2_S", std::nullopt},
+    {23, "IQ4_XS", DType::kIQ4_XS}, {24, "I8", std::nullopt},      {25, "I16", std::nullopt},
+    {26, "I32", std::nullopt},      {27, "I64", std::nullopt},     {28, "F64", std::nullopt},
+    {29, "IQ1_M", std::nullopt},    {30, "BF16", DType::kBF16},    {34, "TQ1_0", std::nullopt},
+    {35, "TQ2_0", std::nullopt},    {39, "MXFP4", DType::kMXFP4},
 };
 
 const TensorType* find_tensor_type(uint32_t number) {
@@ -72,6 +75,14 @@ std::string_view gguf_type_name(GgufType type) {
 std::optional<DType> gguf_tensor_type(uint32_t number) {
   const TensorType* found = find_tensor_type(number);
   return found == nullptr ? std::nullopt : found->type;
+}
+
+std::string gguf_tensor_types_read() {
+  std::vector<std::string> names;
+  for (const TensorType& row : kTensorTypes) {
+    if (row.type) names.emplace_back(row.name);
+  }
+  return join(names, ", ");
 }
 
 std::string gguf_tensor_type_name(uint32_t number) {

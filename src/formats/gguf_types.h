@@ -17,6 +17,8 @@ namespace reckon {
 
 // A tensor's element type by its number in the file; none where Reckon does not read it.
 [[nodiscard]] std::optional<DType> gguf_tensor_type(uint32_t number);
+// The names of those that it reads: "F32, F16, Q4_0, ...".
+[[nodiscard]] std::string gguf_tensor_types_read();
 // "Q4_K", or "type 99" where the number is unknown.
 [[nodiscard]] std::string gguf_tensor_type_name(uint32_t number);
 

@@ -282,7 +282,7 @@ Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint, DenseCo
                  .layers = config.layers,
                  .context_limit = config.context_limit,
                  .weight_bytes = placer.planned_bytes(),
-                 .notes = {}};
+                 .notes = placer.notes()};
   if (vision > 0) {
     info.notes.push_back(fmt::format("skipped the vision tower ({} tensors)", vision));
   }

@@ -84,7 +84,8 @@ Result<WeightPlacer::Place> DevicePlacer::place(const std::string& name, WeightR
     return failed(fmt::format("tensor '{}' is {}; this device has no kernels for it", name,
                               dtype_name(wanted)));
   }
-  return Place{*kept, arena_rounded(loader_.matrix_bytes(*kept, stored.n, stored.k))};
+  return Place{*kept, arena_rounded(loader_.matrix_bytes(*kept, stored.n, stored.k)),
+               *kept != wanted};
 }
 
 Status DevicePlacer::fill(std::deque<PlacedWeight>& weights, const LoadOptions& options) {

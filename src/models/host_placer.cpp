@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "base/thread_pool.h"
+#include "kernels/native_types.h"
 #include "models/first_error.h"
+#include "models/nearest_type.h"
 
 namespace reckon::models {
 namespace {
@@ -50,14 +52,22 @@ Status convert(const PlacedWeight& weight, char* out, ThreadPool& pool) {
 
 Result<WeightPlacer::Place> HostPlacer::place(const std::string& name, WeightRole role,
                                               const Weight& stored) const {
-  DType type = stored.type;
-  if (role == WeightRole::kVector) {
-    type = DType::kF32;
-  } else if (const auto packed = scheme_.type_of(name)) {
-    type = *packed;
+  DType wanted = stored.type;
+  std::optional<DType> type = DType::kF32;
+  if (role == WeightRole::kMatrix || role == WeightRole::kEmbedding) {
+    wanted = scheme_.type_of(name).value_or(stored.type);
+    type = nearest_type(wanted, [&](DType candidate) {
+      return (pads_rows(candidate) || stored.k % block_elements(candidate) == 0) &&
+             kernels::has_matmul(backend_, candidate, stored.n, stored.k);
+    });
   }
-  const auto bytes = static_cast<uint64_t>(stored.n * row_bytes(type, stored.k));
-  return Place{type, is_moved(stored, type) ? arena_rounded(bytes) : bytes};
+  if (!type) {
+    return failed(fmt::format("tensor '{}' is {}; this device has no kernels for it", name,
+                              dtype_name(wanted)));
+  }
+  const auto bytes = static_cast<uint64_t>(stored.n * row_bytes(*type, stored.k));
+  return Place{*type, is_moved(stored, *type) ? arena_rounded(bytes) : bytes,
+               role != WeightRole::kVector && *type != wanted};
 }
 
 Status HostPlacer::fill(std::deque<PlacedWeight>& weights, const LoadOptions& options) {

@@ -1,8 +1,10 @@
-// Weights in the host's memory: matrices in place in the mapped file, or packed by a QuantScheme
-// into one buffer of the placer's own; vectors in place, or as float32 copies where the file has
-// another type. What a synthetic checkpoint has is made in that buffer.
+// Weights in the host's memory: matrices in place in the mapped file, or packed by a QuantScheme,
+// or converted to the nearest type that has kernels (nearest_type.h), into one buffer of the
+// placer's own; vectors in place, or as float32 copies where the file has another type. What a
+// synthetic checkpoint has is made in that buffer.
 #pragma once
 
+#include "kernels/backend.h"
 #include "models/quant_scheme.h"
 #include "models/weight_placer.h"
 #include "tensor/arena.h"
@@ -11,7 +13,10 @@ namespace reckon::models {
 
 class HostPlacer final : public WeightPlacer {
  public:
-  explicit HostPlacer(QuantScheme scheme = {}) : scheme_(scheme) {}
+  // The backend reads the host's memory and outlives the placer.
+  explicit HostPlacer(QuantScheme scheme = {},
+                      const kernels::Backend& backend = kernels::cpu_backend())
+      : scheme_(scheme), backend_(backend) {}
 
   [[nodiscard]] uint64_t allocated_bytes() const override { return memory_.total_bytes(); }
 
@@ -22,6 +27,7 @@ class HostPlacer final : public WeightPlacer {
 
  private:
   QuantScheme scheme_;
+  const kernels::Backend& backend_;
   ArenaSet memory_;  // at most one buffer
 };
 

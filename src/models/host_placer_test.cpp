@@ -15,6 +15,8 @@
 #include "models/test_checkpoints.h"
 #include "tensor/quantise.h"
 #include "tensor/random_rows.h"
+#include "tensor/recode.h"
+#include "tensor/test_blocks.h"
 
 namespace reckon::models {
 namespace {
@@ -139,6 +141,69 @@ TEST(HostPlacer, MakesWhatIsNotInMemory) {
       EXPECT_EQ(std::memcmp(placed.data, expected.data(), expected.size()), 0);
     }
   }
+}
+
+TEST(HostPlacer, ConvertsWhatHasNoKernels) {
+  constexpr int64_t kRows = 300, kColumns = 512;
+  RandomBlocks random(10);
+  const std::vector<uint8_t> fives = random.rows(DType::kQ5_0, kRows, kColumns);
+  const std::vector<uint8_t> twos = random.rows(DType::kQ2_K, kRows, kColumns);
+  const auto stored = [](const std::vector<uint8_t>& bytes, DType type) {
+    return Weight{bytes.data(), type, kRows, kColumns};
+  };
+  for (const int threads : {1, 3}) {
+    HostPlacer placer;
+    const Weight& recoded =
+        placer.plan("a", WeightRole::kMatrix, stored(fives, DType::kQ5_0)).value();
+    const Weight& packed =
+        placer.plan("b", WeightRole::kEmbedding, stored(twos, DType::kQ2_K)).value();
+    ASSERT_EQ(recoded.type, DType::kQ8_0);
+    ASSERT_EQ(packed.type, DType::kP8);
+    const std::vector<std::string> notes = {
+        "converted 1 tensor from q5_0 to q8_0, which has kernels here: +56.2 KiB",
+        "converted 1 tensor from q2_k to p8, which has kernels here: +105.5 KiB"};
+    EXPECT_EQ(placer.notes(), notes);
+    ASSERT_TRUE(placer.load({threads, {}}).ok());
+    std::vector<float> row(kColumns);
+    std::vector<uint8_t> expected(static_cast<size_t>(row_bytes(DType::kQ8_0, kColumns)));
+    for (int64_t j = 0; j < kRows; ++j) {
+      const uint8_t* from = fives.data() + j * row_bytes(DType::kQ5_0, kColumns);
+      const int64_t stride = row_bytes(DType::kQ8_0, kColumns);
+      ASSERT_TRUE(recode_row(DType::kQ5_0, from, kColumns, DType::kQ8_0, expected.data()));
+      ASSERT_EQ(std::memcmp(static_cast<const char*>(recoded.data) + j * stride, expected.data(),
+                            static_cast<size_t>(stride)),
+                0);
+      const int64_t packed_stride = row_bytes(DType::kP8, kColumns);
+      dequantize_row(DType::kQ2_K, twos.data() + j * row_bytes(DType::kQ2_K, kColumns), kColumns,
+                     row.data());
+      ASSERT_TRUE(quantise_row(DType::kP8, row.data(), kColumns, expected.data()));
+      ASSERT_EQ(std::memcmp(static_cast<const char*>(packed.data) + j * packed_stride,
+                            expected.data(), static_cast<size_t>(packed_stride)),
+                0);
+    }
+  }
+}
+
+TEST(HostPlacer, SaysNothingOfPackingThatWasAskedFor) {
+  RandomBlocks random(11);
+  const std::vector<uint8_t> bytes = random.rows(DType::kQ5_0, 4, 64);
+  HostPlacer placer(scheme("q4"));
+  const Weight& placed =
+      placer.plan("a", WeightRole::kMatrix, {bytes.data(), DType::kQ5_0, 4, 64}).value();
+  EXPECT_EQ(placed.type, DType::kP4);
+  EXPECT_TRUE(placer.notes().empty());
+}
+
+TEST(HostPlacer, NamesAConvertedWeightThatDoesNotFitItsType) {
+  RandomBlocks random(12);
+  std::vector<uint8_t> bytes = random.rows(DType::kQ5_0, 40, 64);
+  bytes[39 * 44 + 23] = 0x7c;  // the upper byte of the last block's scale
+  HostPlacer placer;
+  ASSERT_TRUE(placer.plan("w", WeightRole::kMatrix, {bytes.data(), DType::kQ5_0, 40, 64}).ok());
+  const Status status = placer.load({2, {}});
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.error().message, HasSubstr("tensor 'w', row 39"));
+  EXPECT_THAT(status.error().message, HasSubstr("q8_0"));
 }
 
 TEST(HostPlacer, TellsHowFarItIs) {

@@ -28,7 +28,7 @@ struct ModelInfo {
   int64_t layers = 0;
   int64_t context_limit = 0;       // positions that the checkpoint was made for
   uint64_t weight_bytes = 0;       // that the weights take once loaded
-  std::vector<std::string> notes;  // what was skipped on purpose, one line each
+  std::vector<std::string> notes;  // what was skipped or converted, one line each
 };
 
 // One buffer that a model asks for: rows * columns values. Activations are float32.

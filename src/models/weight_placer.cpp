@@ -1,7 +1,12 @@
 #include "models/weight_placer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
+
+#include "base/bytes.h"
+#include "base/text.h"
 
 namespace reckon::models {
 
@@ -11,7 +16,7 @@ Result<WeightRef> WeightPlacer::plan(const std::string& name, WeightRole role, c
   if (rows == nullptr) rows = std::make_shared<const StoredRows>(stored);
   TRY_ASSIGN(const Place where, place(name, role, stored));
   const Weight placed{.data = nullptr, .type = where.type, .n = stored.n, .k = stored.k};
-  weights_.push_back({name, role, stored, placed, where.bytes, std::move(rows)});
+  weights_.push_back({name, role, stored, placed, where.bytes, std::move(rows), where.converted});
   planned_bytes_ += where.bytes;
   return WeightRef(&weights_.back().placed);
 }
@@ -27,6 +32,34 @@ Status WeightPlacer::load(const LoadOptions& options) {
       weights_, [](const PlacedWeight& weight) { return weight.placed.data != nullptr; }));
   loaded_ = true;
   return {};
+}
+
+std::vector<std::string> WeightPlacer::notes() const {
+  struct Kind {
+    DType from;
+    DType to;
+    int64_t tensors = 0;
+    int64_t bytes = 0;  // more than stored
+  };
+  std::vector<Kind> kinds;
+  for (const PlacedWeight& weight : weights_) {
+    if (!weight.converted) continue;
+    const DType from = weight.stored.type;
+    const DType to = weight.placed.type;
+    auto kind = std::ranges::find_if(
+        kinds, [&](const Kind& known) { return known.from == from && known.to == to; });
+    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), Kind{from, to});
+    ++kind->tensors;
+    kind->bytes += static_cast<int64_t>(weight.bytes) - weight.stored.bytes();
+  }
+  std::vector<std::string> notes;
+  for (const Kind& kind : kinds) {
+    notes.push_back(fmt::format("converted {} from {} to {}, which has kernels here: {}{}",
+                                counted(kind.tensors, "tensor"), dtype_name(kind.from),
+                                dtype_name(kind.to), kind.bytes < 0 ? "-" : "+",
+                                format_bytes_short(static_cast<uint64_t>(std::abs(kind.bytes)))));
+  }
+  return notes;
 }
 
 }  // namespace reckon::models

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "base/result.h"
@@ -52,6 +53,8 @@ struct PlacedWeight {
   Weight placed;       // what the forward pass reads; no data before load()
   uint64_t bytes = 0;  // of memory that `placed` takes, with its alignment
   std::shared_ptr<const RowSource> rows;  // of `stored`, in any type and strip; thread-safe
+  // The place has no kernels for the type that was stored or asked for: `placed` has the nearest.
+  bool converted = false;
 };
 
 // Bytes of the checkpoint that are done, of all that have to be converted, made or moved. Called
@@ -80,6 +83,9 @@ class WeightPlacer {
   [[nodiscard]] Status load(const LoadOptions& options);
 
   [[nodiscard]] const std::deque<PlacedWeight>& weights() const { return weights_; }
+  // One line for each kind of conversion that nobody asked for, with what it costs in memory:
+  // "converted 7 tensors from q5_k to p8, which has kernels here: +1.5 MiB". Of what was planned.
+  [[nodiscard]] std::vector<std::string> notes() const;
   // What all planned weights take, and how much of it the placer has allocated by now (weights
   // that are read where the file is mapped are not).
   [[nodiscard]] uint64_t planned_bytes() const { return planned_bytes_; }
@@ -89,6 +95,7 @@ class WeightPlacer {
   struct Place {
     DType type = DType::kF32;  // that the weight will have; its shape stays
     uint64_t bytes = 0;
+    bool converted = false;  // PlacedWeight::converted
   };
   [[nodiscard]] virtual Result<Place> place(const std::string& name, WeightRole role,
                                             const Weight& stored) const = 0;

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "tensor/quantise.h"
+#include "tensor/recode.h"
 
 namespace reckon {
 namespace {
@@ -51,10 +52,15 @@ Status StoredRows::rows(int64_t first, int64_t count, DType type, void* out) con
     return {};
   }
   const int64_t to_stride = row_bytes(type, weight_.k);
-  std::vector<float> row(static_cast<size_t>(weight_.k));
+  const bool keeps_codes = can_recode(weight_.type, type);
+  std::vector<float> values(static_cast<size_t>(keeps_codes ? 0 : weight_.k));
+  const auto convert = [&](const char* row, char* to) {
+    if (keeps_codes) return recode_row(weight_.type, row, weight_.k, type, to);
+    dequantize_row(weight_.type, row, weight_.k, values.data());
+    return encode_row(type, values.data(), weight_.k, to);
+  };
   for (int64_t j = 0; j < count; ++j) {
-    dequantize_row(weight_.type, from + j * from_stride, weight_.k, row.data());
-    if (!encode_row(type, row.data(), weight_.k, static_cast<char*>(out) + j * to_stride)) {
+    if (!convert(from + j * from_stride, static_cast<char*>(out) + j * to_stride)) {
       return failed(fmt::format("row {}: holds a weight that is not finite or too large for {}",
                                 first + j, dtype_name(type)));
     }

@@ -15,13 +15,13 @@ class RowSource {
   virtual ~RowSource() = default;
   // Writes rows first ... first + count - 1, row_bytes(type, k) each and one after the other, to
   // `out` (at any alignment). `type` is f32, f16, bf16, p4, p8 or, for tensors of a file, the
-  // file's own; anything else is a CHECK. Fails where a weight cannot be held by `type`, naming the
-  // first such row ("row 7: …"); then `out` is undefined.
+  // file's own and what recode.h makes of that; anything else is a CHECK. Fails where a weight
+  // cannot be held by `type`, naming the first such row ("row 7: …"); then `out` is undefined.
   [[nodiscard]] virtual Status rows(int64_t first, int64_t count, DType type, void* out) const = 0;
 };
 
-// Rows of a weight in memory (a mapped file), which outlives the source: as they are, else over
-// float32, packed as quantise.h says.
+// Rows of a weight in memory (a mapped file), which outlives the source: as they are, else recoded
+// (recode.h) where that is known, else over float32, packed as quantise.h says.
 class StoredRows final : public RowSource {
  public:
   explicit StoredRows(const Weight& weight) : weight_(weight) {}
