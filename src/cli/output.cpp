@@ -43,6 +43,10 @@ void print_json(const nlohmann::json& json) {
   fmt::print("{}", json_text(json));
 }
 
+void print_notes(std::span<const std::string> notes) {
+  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
+}
+
 Result<std::string> read_text(const std::string& path) {
   File opened;
   std::FILE* file = stdin;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,9 @@ namespace reckon::cli {
 void print_json(const nlohmann::json& json);
 // The same text.
 [[nodiscard]] std::string json_text(const nlohmann::json& json);
+
+// What a model's reader should know (ModelInfo::notes), a line each on stderr.
+void print_notes(std::span<const std::string> notes);
 
 inline constexpr uint64_t kMaximumTextBytes = 16U << 20;
 

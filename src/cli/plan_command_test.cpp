@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/command_testing.h"
+#include "models/test_checkpoints.h"
+#include "tensor/test_blocks.h"
 
 namespace reckon::cli {
 namespace {
@@ -43,6 +45,29 @@ TEST(Plan, CountsPackedWeights) {
   const Finished unknown = sandbox.run({"plan", "-m", tiny_model(), "--quant", "q5"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("q4"));
+}
+
+TEST(Plan, SaysWhatIsConverted) {
+  Sandbox sandbox;
+  RandomBlocks random(1);
+  const auto q5_k = [&](int64_t n, int64_t k) {
+    const std::vector<uint8_t> bytes = random.rows(DType::kQ5_K, n, k);
+    return std::string(bytes.begin(), bytes.end());
+  };
+  const std::string model = sandbox.write("q5.gguf", models::wide_gguf_llama(13, q5_k).bytes());
+  const char* note = "converted 8 tensors from q5_k to p8, which has kernels here: +";
+  const Finished text = sandbox.run({"plan", "-m", model});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.err, StartsWith(std::string("note: ") + note));
+  const Finished plan = sandbox.run({"plan", "-m", model, "--json"});
+  EXPECT_EQ(plan.err, "");
+  ASSERT_EQ(plan.json()["notes"].size(), 1U);
+  EXPECT_THAT(plan.json()["notes"][0].get<std::string>(), StartsWith(note));
+  const Finished bench =
+      sandbox.run({"bench", "-m", model, "-p", "4", "-n", "0", "-r", "1", "--json"});
+  ASSERT_EQ(bench.code, 0) << bench.err;
+  EXPECT_EQ(bench.json()[0]["notes"], plan.json()["notes"]);
+  EXPECT_EQ(bench.json()[0]["weight_format"], "p8");
 }
 
 TEST(Plan, FitsTheTerminal) {

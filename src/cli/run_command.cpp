@@ -133,7 +133,7 @@ nlohmann::json trace_json(Session& session) {
 }
 
 nlohmann::json result_json(const Generation& generation, const std::string& text, Session& session,
-                           const RunOptions& options) {
+                           const std::vector<std::string>& notes, const RunOptions& options) {
   return {{"text", text},
           {"tokens", generation.tokens},
           {"stop", stop_reason_name(generation.stop)},
@@ -149,6 +149,7 @@ nlohmann::json result_json(const Generation& generation, const std::string& text
           {"temperature", options.temperature},
           {"seed", options.seed},
           {"switches", session.planner().switches().changed()},
+          {"notes", notes},
           {"fingerprint", kernels::fingerprint(dispatch_rows(session.trace().rows()))}};
 }
 
@@ -177,6 +178,7 @@ Result<ExitCode> run(const RunOptions& options) {
   if (options.audit_buffers) session_opts.audit = &audit;
   TRY_ASSIGN(const auto session, Session::create(*model, session_opts));
 
+  if (!options.quiet && !options.json) print_notes(model->model().info().notes);
   if (options.trace) TRY(check_writable(*options.trace));
   engine::GenerateOptions generate;
   generate.max_tokens = options.max_tokens;
@@ -192,7 +194,8 @@ Result<ExitCode> run(const RunOptions& options) {
              engine::generate(*session, prompt, generate, tokenizer, sink));
   const engine::AuditReport audited = engine::audit_report(audit);
   if (options.json) {
-    nlohmann::json result = result_json(generation, text, *session, options);
+    nlohmann::json result =
+        result_json(generation, text, *session, model->model().info().notes, options);
     if (options.audit_buffers) result["audit"] = audit_json(audited);
     print_json(result);
   } else if (!text.empty() && text.back() != '\n') {

@@ -90,7 +90,8 @@ TEST(Access, OfTheCompositions) {
                                           .count = 2,
                                           .weight_type = DType::kF32,
                                           .rows = 3,
-                                          .k = 8}),
+                                          .k = 8,
+                                          .params = {}}),
               UnorderedElementsAre(Access{a, 96, kRead}, Access{b, 5 * 8 * 4, kRead},
                                    Access{c, 3 * 5 * 4, kWrite}, Access{d, 6 * 8 * 4, kRead},
                                    Access{e, 3 * 6 * 4, kWrite}));
@@ -101,7 +102,8 @@ TEST(Access, OfTheCompositions) {
                                            .out = d,
                                            .rows = 3,
                                            .n = 5,
-                                           .k = 8}),
+                                           .k = 8,
+                                           .params = {}}),
               UnorderedElementsAre(Access{a, 96, kRead}, Access{b, 160, kRead},
                                    Access{c, 160, kRead}, Access{d, 60, kWrite}));
   RopeAttentionArgs rope{.attention = attention(), .q_norm = g, .k_norm = h};

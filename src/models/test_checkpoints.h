@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -130,6 +131,43 @@ inline GgufWriter tiny_gguf_llama() {
   tensor("blk.0.ffn_gate.weight", {8, 12});
   tensor("blk.0.ffn_up.weight", {8, 12});
   tensor("blk.0.ffn_down.weight", {12, 8});
+  return writer;
+}
+
+// A GGUF file of the `llama` family whose rows are whole super-blocks: hidden 256, 4 heads over 2
+// of 64, MLP 512, 1 layer, vocabulary 40, tied. `matrix(n, k)` gives the bytes of each matrix, of
+// the element type with this number in the file; norms are ones.
+inline GgufWriter wide_gguf_llama(uint32_t type,
+                                  const std::function<std::string(int64_t n, int64_t k)>& matrix) {
+  GgufWriter writer;
+  writer.string("general.architecture", "llama");
+  const auto number = [&](const char* key, uint32_t value) {
+    writer.scalar<uint32_t>(key, GgufType::kUint32, value);
+  };
+  number("llama.block_count", 1);
+  number("llama.context_length", 64);
+  number("llama.embedding_length", 256);
+  number("llama.feed_forward_length", 512);
+  number("llama.attention.head_count", 4);
+  number("llama.attention.head_count_kv", 2);
+  writer.scalar<float>("llama.attention.layer_norm_rms_epsilon", GgufType::kFloat32, 1e-5F);
+  const auto add = [&](const char* name, uint64_t n, uint64_t k) {
+    writer.tensor(name, {k, n}, type, matrix(static_cast<int64_t>(n), static_cast<int64_t>(k)));
+  };
+  ByteWriter ones;
+  for (int i = 0; i < 256; ++i) ones.put(1.0F);
+  for (const char* name :
+       {"output_norm.weight", "blk.0.attn_norm.weight", "blk.0.ffn_norm.weight"}) {
+    writer.tensor(name, {256}, 0, ones.bytes());
+  }
+  add("token_embd.weight", 40, 256);
+  add("blk.0.attn_q.weight", 256, 256);
+  add("blk.0.attn_k.weight", 128, 256);
+  add("blk.0.attn_v.weight", 128, 256);
+  add("blk.0.attn_output.weight", 256, 256);
+  add("blk.0.ffn_gate.weight", 512, 256);
+  add("blk.0.ffn_up.weight", 512, 256);
+  add("blk.0.ffn_down.weight", 256, 512);
   return writer;
 }
 
