@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 
 #include "engine/random_tokens.h"
 #include "engine/test_sessions.h"
@@ -87,10 +87,10 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Synthetic,
                          [](const auto& param) { return param.index == 0 ? "llama" : "qwen3"; });
 
 TEST(SyntheticModel, Plans8bToTheByteAtOnce) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of the processor: others may be using the machine
   const auto model = open_model("synth:llama-8b", quant("q4"));
   ASSERT_NE(model, nullptr);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  EXPECT_LT(std::clock() - start, CLOCKS_PER_SEC);
   // 36 bytes for 64 weights, and 65 norms of 4096 in float32.
   const uint64_t matrices = 8'030'261'248U - 65 * 4096;
   EXPECT_EQ(model->model().info().weight_bytes, matrices / 64 * 36 + 65 * 4096 * 4);
@@ -101,14 +101,14 @@ TEST(SyntheticModel, Plans8bToTheByteAtOnce) {
 }
 
 TEST(SyntheticModel, WhatDoesNotFitIsRefusedBeforeAnythingIsMade) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of the processor: others may be using the machine
   const auto model = open_model("synth:llama-8b", quant("q4"));
   const auto session = Session::create(*model, {{}, {64}, "1GB"});
   ASSERT_FALSE(session.ok());
   EXPECT_EQ(session.error().kind, ErrorKind::kRefused);
   EXPECT_THAT(session.error().message, HasSubstr("weights"));
   EXPECT_EQ(model->allocated_bytes(), 0U);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  EXPECT_LT(std::clock() - start, CLOCKS_PER_SEC);
 }
 
 TEST(SyntheticModel, SaysHowDeepItIs) {
