@@ -43,7 +43,9 @@ Result<std::unique_ptr<Session>> Session::create(const LoadedModel& model,
   TRY_ASSIGN(const Budget budget,
              detect_budget(options.memory_limit, model.allocated_bytes(), session->backend_));
   TRY(check_budget(model.model(), *session->planner_, session->plan_, budget, session->backend_));
-  TRY(model.load({session->planner_->threads(), options.load_progress}));
+  // Weights for another device are laid out by every core of the host.
+  const bool on_cpu = session->backend_.device().backend == "cpu";
+  TRY(model.load({on_cpu ? session->planner_->threads() : 0, options.load_progress}));
   TRY(session->allocate(options.audit));
   return session;
 }

@@ -265,6 +265,7 @@ bool Planner::fuses(const OpCall& call) const {
 }
 
 int Planner::threads() const {
+  if (device_.backend != "cpu") return 1;
   const int64_t threads = switches_.integer("cpu.threads");
   return threads > 0 ? static_cast<int>(threads) : device_.cores;
 }

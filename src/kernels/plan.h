@@ -36,7 +36,7 @@ class Planner {
  public:
   Planner(SwitchSet switches, Device device, std::span<const Variant> table);
 
-  // How many threads kernels run on: cpu.threads, or the device's cores.
+  // How many of the host's threads kernels run on: cpu.threads, or the device's cores; 1 on a GPU.
   [[nodiscard]] int threads() const;
   // Tokens of a prefill pass: prefill.chunk, or what suits the device.
   [[nodiscard]] int64_t prefill_chunk() const;
