@@ -8,8 +8,15 @@
 //  - an int16 activation code is cut into a signed high and an unsigned low byte: two vpdpbusd for
 //    64 products, the same as vpdpwssd on 16-bit weights, but weights take half of the registers
 //    and of the instructions that unpack them.
+//    Counted, not measured: the nibbles of 16 rows of a q4_1 group take 24 instructions as 16-bit
+//    words, 12 as bytes.
 //  - up to kDirectRows activation rows go with weights straight from the file. More rows: a tile of
 //    32 weight rows is unpacked once to the same layout in memory.
+//
+// On one core of a busy virtual Sapphire Rapids Xeon, against the AVX2 kernel, processor time of
+// alternating runs: about the same for 1 row, 1.2 to 1.6 times as fast for
+// 4 rows of 4-bit weights, 1.6 to 2.2 for 8, 1.3 to 1.9 for 16 to 512. Tiles reach 105
+// multiply-adds a nanosecond, about half of what vpdpbusd alone gives there (223, two for each).
 //
 // Only intrinsics and plain types in here: an inline function of the standard library would be
 // compiled for AVX-512 and could be the copy that a slower machine runs.
