@@ -51,8 +51,8 @@ Result<std::string> prompt_text(const RunOptions& options) {
   return read_text(options.file);
 }
 
-std::vector<int32_t> with_bos(const Tokenizer& tokenizer, std::vector<int32_t> tokens) {
-  if (tokenizer.add_bos() && tokenizer.bos()) tokens.insert(tokens.begin(), *tokenizer.bos());
+std::vector<int32_t> with_prefix(const Tokenizer& tokenizer, std::vector<int32_t> tokens) {
+  tokens.insert(tokens.begin(), tokenizer.prefix().begin(), tokenizer.prefix().end());
   return tokens;
 }
 
@@ -65,7 +65,7 @@ Result<std::vector<int32_t>> prompt_tokens(const LoadedModel& model, const Token
     if (options.system) {
       return usage_error("--system needs a chat template, and this checkpoint has none");
     }
-    return with_bos(tokenizer, tokenizer.encode(text, Special::kParse));
+    return with_prefix(tokenizer, tokenizer.encode(text, Special::kParse));
   }
   auto chat_template = ChatTemplate::from_checkpoint(model.checkpoint());
   if (!chat_template.ok()) {
@@ -74,7 +74,7 @@ Result<std::vector<int32_t>> prompt_tokens(const LoadedModel& model, const Token
   std::vector<ChatMessage> messages;
   if (options.system) messages.push_back({"system", *options.system});
   messages.push_back({"user", text});
-  return with_bos(tokenizer, chat_template->encode(tokenizer, messages, GenerationPrompt::kAdd));
+  return with_prefix(tokenizer, chat_template->encode(tokenizer, messages, GenerationPrompt::kAdd));
 }
 
 Result<int64_t> choose_context(const LoadedModel& model, int64_t prompt,

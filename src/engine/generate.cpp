@@ -63,7 +63,7 @@ std::vector<int32_t> default_stop_tokens(const Tokenizer& tokenizer) {
   const auto add = [&](std::optional<int32_t> token) {
     if (token && std::ranges::find(stops, *token) == stops.end()) stops.push_back(*token);
   };
-  add(tokenizer.eos());
+  for (const int32_t token : tokenizer.end_tokens()) add(token);
   add(tokenizer.control_token("<|im_end|>"));
   add(tokenizer.control_token("<|endoftext|>"));
   return stops;

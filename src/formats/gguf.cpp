@@ -47,6 +47,14 @@ std::optional<int64_t> scalar_integer(GgufType type, std::string_view bytes) {
   }
 }
 
+// Integers, too; none where it is no number.
+std::optional<double> scalar_number(GgufType type, std::string_view bytes) {
+  if (type == GgufType::kFloat32) return load<float>(bytes);
+  if (type == GgufType::kFloat64) return load<double>(bytes);
+  const auto integer = scalar_integer(type, bytes);
+  return integer ? std::optional(static_cast<double>(*integer)) : std::nullopt;
+}
+
 }  // namespace
 
 bool GgufFile::has(std::string_view key) const {
@@ -81,21 +89,13 @@ Result<int64_t> GgufFile::integer(std::string_view key) const {
 
 Result<double> GgufFile::number(std::string_view key) const {
   TRY_ASSIGN(const GgufValue* found, value(key, "a number"));
-  double number = 0;
-  if (found->type == GgufType::kFloat32) {
-    number = load<float>(found->bytes);
-  } else if (found->type == GgufType::kFloat64) {
-    number = load<double>(found->bytes);
-  } else if (const auto integer = scalar_integer(found->type, found->bytes)) {
-    number = static_cast<double>(*integer);
-  } else {
-    return wrong_type(key, *found, "a number");
-  }
-  if (!std::isfinite(number)) {
+  const auto number = scalar_number(found->type, found->bytes);
+  if (!number) return wrong_type(key, *found, "a number");
+  if (!std::isfinite(*number)) {
     return file_error(
-        path(), fmt::format("metadata key '{}' is {}: expected a finite number", key, number));
+        path(), fmt::format("metadata key '{}' is {}: expected a finite number", key, *number));
   }
-  return number;
+  return *number;
 }
 
 Result<bool> GgufFile::boolean(std::string_view key) const {
@@ -144,6 +144,21 @@ Result<std::vector<int64_t>> GgufFile::integers(std::string_view key) const {
     integers.push_back(*integer);
   }
   return integers;
+}
+
+Result<std::vector<double>> GgufFile::numbers(std::string_view key) const {
+  constexpr std::string_view kExpected = "an array of finite numbers";
+  TRY_ASSIGN(const GgufValue* found, value(key, kExpected));
+  if (found->type != GgufType::kArray) return wrong_type(key, *found, kExpected);
+  const uint64_t size = gguf_scalar_bytes(found->element_type);
+  std::vector<double> numbers;
+  for (uint64_t i = 0; i < found->count; ++i) {
+    if (size == 0) return wrong_type(key, *found, kExpected);
+    const auto number = scalar_number(found->element_type, found->bytes.substr(i * size, size));
+    if (!number || !std::isfinite(*number)) return wrong_type(key, *found, kExpected);
+    numbers.push_back(*number);
+  }
+  return numbers;
 }
 
 const GgufTensor* GgufFile::find(std::string_view name) const {

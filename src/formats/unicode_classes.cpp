@@ -22,6 +22,10 @@ bool is_letter(char32_t code_point) {
   return contains(kLetterRanges, code_point);
 }
 
+bool is_mark(char32_t code_point) {
+  return code_point >= 0x80 && contains(kMarkRanges, code_point);
+}
+
 bool is_number(char32_t code_point) {
   if (code_point < 0x80) return code_point - U'0' < 10;
   return contains(kNumberRanges, code_point);
@@ -29,6 +33,18 @@ bool is_number(char32_t code_point) {
 
 bool is_number_v17(char32_t code_point) {
   return is_number(code_point) || contains(kNumberRangesNewIn17, code_point);
+}
+
+bool is_punctuation(char32_t code_point) {
+  return contains(kPunctuationRanges, code_point);
+}
+
+bool is_symbol(char32_t code_point) {
+  return contains(kSymbolRanges, code_point);
+}
+
+bool is_word(char32_t code_point) {
+  return contains(kWordRanges, code_point);
 }
 
 bool is_white_space(char32_t code_point) {

@@ -29,6 +29,12 @@ IS_NEW = {c for first, last in NORMALIZED_SINCE_10 for c in range(first, last + 
 # What Unicode 17 added to category N*.
 NUMBERS_NEW_IN_17 = [(0x11DE0, 0x11DE9), (0x16FF4, 0x16FF6)]
 
+# Word characters outside L*, M*, Nd, Nl and Pc: joiners, and symbols with Other_Alphabetic
+# (PropList.txt).
+OTHER_WORD = [
+    (0x200C, 0x200D), (0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189),
+]
+
 
 def runs(key) -> list[tuple[int, int, int]]:
     """Maximal runs (first, last, value) of code points with the same nonzero key(character)."""
@@ -42,6 +48,14 @@ def runs(key) -> list[tuple[int, int, int]]:
         else:
             out.append((c, c, value))
     return out
+
+
+def is_word(character: str) -> int:
+    """\\w of UTS #18: Alphabetic, M*, Nd, Pc and Join_Control."""
+    category = ucd.category(character)
+    if category[0] in "LM" or category in ("Nd", "Nl", "Pc"):
+        return 1
+    return int(any(first <= ord(character) <= last for first, last in OTHER_WORD))
 
 
 def decompositions() -> list[tuple[int, int, int]]:
@@ -111,11 +125,21 @@ def main() -> None:
     assert ucd.unidata_version == "16.0.0", ucd.unidata_version
     ranges = {
         letter: [run[:2] for run in runs(lambda c: int(ucd.category(c)[0] == letter))]
-        for letter in "LN"
+        for letter in "LMNPS"
     }
     print(HEAD, end="")
-    print(table("CodePointRange", "kLetterRanges", "General category L*.", ranges["L"]), end="")
-    print(table("CodePointRange", "kNumberRanges", "General category N*.", ranges["N"]), end="")
+    names = {"L": "Letter", "M": "Mark", "N": "Number", "P": "Punctuation", "S": "Symbol"}
+    for letter, name in names.items():
+        print(
+            table("CodePointRange", f"k{name}Ranges", f"General category {letter}*.",
+                  ranges[letter]),
+            end="",
+        )
+    print(
+        table("CodePointRange", "kWordRanges", "\\w of regular expressions (UTS #18).",
+              [run[:2] for run in runs(is_word)]),
+        end="",
+    )
     print(
         table("CodePointRange", "kNumberRangesNewIn17", "What Unicode 17 added to N*.",
               NUMBERS_NEW_IN_17),
