@@ -32,7 +32,7 @@ void expect_rows_close(const std::vector<float>& values, const std::vector<float
                        int64_t rows, const std::string& what) {
   ASSERT_EQ(values.size(), expected.size());
   const auto size = static_cast<int64_t>(values.size());
-  if (size / rows < 32) rows = 1;
+  if (size / rows < 8) rows = 1;
   const int64_t columns = size / rows;
   for (int64_t r = 0; r < rows; ++r) {
     EXPECT_LE(relative_error(values.data() + r * columns, expected.data() + r * columns, columns),
