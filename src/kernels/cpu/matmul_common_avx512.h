@@ -1,4 +1,4 @@
-// What the parts of the AVX-512 matmul share: the running call and loads.
+// What the parts of the AVX-512 matmul share: loads.
 //
 // For matmul_exact_avx512.cpp alone; the namespace has no name so that nothing in it can be shared
 // with code for another instruction set.
@@ -6,34 +6,11 @@
 
 #include <immintrin.h>
 
+#include "kernels/cpu/matmul_job.h"
 #include "kernels/cpu/matmul_layout.h"
-#include "kernels/kernel.h"
 
 namespace reckon::kernels::cpu {
 namespace {
-
-int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-int64_t divide_up(int64_t value, int64_t by) {
-  return (value + by - 1) / by;
-}
-
-struct Job {
-  const MatmulArgs* args;
-  char* activations;
-  char* weights;  // unpacked tiles, one buffer a thread
-  uint64_t weights_stride;
-  int64_t groups;      // of a row of activations, integer formats
-  int64_t columns;     // of a row of activations in memory, float formats
-  const float* x;      // their rows
-  int64_t row_stride;  // bytes between weight rows in the file
-};
-
-const char* weight_row(const Job& job, int64_t j) {
-  return static_cast<const char*>(job.args->weight) + j * job.row_stride;
-}
 
 __m128i load16(const void* p) {
   return _mm_loadu_si128(static_cast<const __m128i*>(p));

@@ -1,0 +1,38 @@
+// What the tiled matmuls of every instruction set share: the running call.
+//
+// Included by files compiled for one instruction set: plain types only, in a namespace without a
+// name, so that none of them can be shared with code for another.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/kernel.h"
+
+namespace reckon::kernels::cpu {
+namespace {
+
+inline int64_t smaller(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+inline int64_t divide_up(int64_t value, int64_t by) {
+  return (value + by - 1) / by;
+}
+
+struct Job {
+  const MatmulArgs* args;
+  char* activations;
+  char* weights;  // unpacked tiles, one buffer a thread
+  uint64_t weights_stride;
+  int64_t groups;      // of a row of activations, integer formats
+  int64_t columns;     // of a row of activations in memory, float formats
+  const float* x;      // their rows
+  int64_t row_stride;  // bytes between weight rows in the file
+};
+
+inline const char* weight_row(const Job& job, int64_t j) {
+  return static_cast<const char*>(job.args->weight) + j * job.row_stride;
+}
+
+}  // namespace
+}  // namespace reckon::kernels::cpu
