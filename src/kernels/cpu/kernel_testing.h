@@ -1,7 +1,8 @@
-// What the kernel tests share: random tensors of every weight type, and a Runner that calls one
-// table row as a session would, with exactly the scratch that the row declares.
+// What the kernel tests share: random tensors of every weight type, errors, and a Runner that calls
+// one table row as a session would, with exactly the scratch that the row declares.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -101,6 +102,18 @@ inline std::vector<uint8_t> Random::weights(DType type, int64_t n, int64_t k) {
       RECKON_CHECK(false);
   }
   return bytes;
+}
+
+// ||value - expected|| / ||expected||, or ||value|| where nothing but zeros is expected.
+inline double relative_error(const float* value, const float* expected, int64_t count) {
+  double difference = 0;
+  double norm = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double e = expected[i];
+    difference += (static_cast<double>(value[i]) - e) * (static_cast<double>(value[i]) - e);
+    norm += e * e;
+  }
+  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
 }
 
 // Why this machine cannot run the row, or "".

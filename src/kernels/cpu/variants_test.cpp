@@ -11,21 +11,11 @@ namespace reckon::kernels {
 namespace {
 
 using testing::Random;
+using testing::relative_error;
 using testing::Runner;
 
 // docs/numerics.md: int16 activations are held to the bound of float32 ones.
 constexpr double kTolerance = 1e-4;
-
-double relative_error(const float* value, const float* expected, int64_t count) {
-  double difference = 0;
-  double norm = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const double e = expected[i];
-    difference += (static_cast<double>(value[i]) - e) * (static_cast<double>(value[i]) - e);
-    norm += e * e;
-  }
-  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
-}
 
 // Row by row; a row of a few values may cancel out to nearly nothing, so those go all together.
 void expect_rows_close(const std::vector<float>& values, const std::vector<float>& expected,
