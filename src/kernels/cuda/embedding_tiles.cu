@@ -12,8 +12,8 @@
 namespace reckon::kernels::cuda {
 namespace {
 
-constexpr const char* kExactName = "exact_tiles";
-constexpr const char* kReferenceName = "reference_tiles";
+constexpr const char* kExactName = "exact_cuda";
+constexpr const char* kReferenceName = "reference";
 constexpr int kThreads = 256;
 
 __device__ __forceinline__ float half_at(const uint8_t* p) {
