@@ -1,15 +1,11 @@
 // Bound by memory when rows are many and by latency when they are few: 16-byte accesses, a grid
 // that covers the elements once.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/elementwise.hash.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/rope_table.h"
 #include "kernels/cuda/row_math.cuh"
 #include "kernels/cuda/silu.cuh"
-#include "tensor/blocks.h"
 
 namespace reckon::kernels::cuda {
 namespace {
@@ -98,39 +94,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__device__ __forceinline__ float to_float(float x) {
-  return x;
-}
-__device__ __forceinline__ float to_float(__half x) {
-  return __half2float(x);
-}
-__device__ __forceinline__ float to_float(__nv_bfloat16 x) {
-  return __bfloat162float(x);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(kThreads)
-    look_up(const T* table, const int32_t* tokens, float* out, int64_t k) {
-  release_next();
-  const int64_t row = blockIdx.y;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  wait_for_previous();
-  if (i < k) out[row * k + i] = to_float(table[tokens[row] * k + i]);
-}
-
-// Rows go to the grid's y, which ends at 65535.
-template <typename T>
-void look_up_rows(const EmbeddingArgs& args, KernelContext& context) {
-  constexpr int64_t kMost = 65535;
-  const int32_t* tokens = queue(context).tokens;
-  for (int64_t first = 0; first < args.rows; first += kMost) {
-    const int64_t rows = args.rows - first < kMost ? args.rows - first : kMost;
-    launch(context, look_up<T>, dim3(blocks_for(args.k, kThreads), static_cast<uint32_t>(rows)),
-           dim3(kThreads), 0, static_cast<const T*>(args.table), tokens + first,
-           args.out + first * args.k, args.k);
-  }
-}
-
 }  // namespace
 
 void add_exact(const AddArgs& args, KernelContext& context) {
@@ -160,20 +123,6 @@ void rope_exact(const RopeArgs& args, KernelContext& context) {
          rope_table(args.dims, args.base));
 }
 
-void embedding_exact(const EmbeddingArgs& args, KernelContext& context) {
-  stamp(context, kName, kSourceHash, args);
-  switch (args.weight_type) {
-    case DType::kF32:
-      return look_up_rows<float>(args, context);
-    case DType::kF16:
-      return look_up_rows<__half>(args, context);
-    case DType::kBF16:
-      return look_up_rows<__nv_bfloat16>(args, context);
-    default:
-      return fail(context, "a table of this type");
-  }
-}
-
 const char* add_exact_hash() {
   return kSourceHash;
 }
@@ -183,10 +132,6 @@ const char* swiglu_exact_hash() {
 }
 
 const char* rope_exact_hash() {
-  return kSourceHash;
-}
-
-const char* embedding_exact_hash() {
   return kSourceHash;
 }
 

@@ -1,4 +1,4 @@
-// Element-by-element kernels, rope and embedding on CUDA, numerics class exact. Each hash function
+// Element-by-element kernels and rope on CUDA, numerics class exact. Each hash function
 // returns the source hash of its file. Plain types only. Elements do not influence each other.
 #pragma once
 
@@ -16,9 +16,5 @@ void swiglu_exact(const SwigluArgs& args, KernelContext& context);
 // head_dim up to 256. Positions from the queue's StepInput.
 void rope_exact(const RopeArgs& args, KernelContext& context);
 [[nodiscard]] const char* rope_exact_hash();
-
-// A table of f32, f16 or bf16 rows. Tokens from the queue.
-void embedding_exact(const EmbeddingArgs& args, KernelContext& context);
-[[nodiscard]] const char* embedding_exact_hash();
 
 }  // namespace reckon::kernels::cuda

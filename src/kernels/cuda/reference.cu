@@ -1,5 +1,4 @@
 // Speed was no aim. Every kernel waits for the one before it and lets none start early.
-#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include "kernels/cuda/launch.cuh"
@@ -42,16 +41,6 @@ __device__ float load(const float* p) {
 }
 __device__ float load(const __half* p) {
   return __half2float(*p);
-}
-__device__ float load(const __nv_bfloat16* p) {
-  return __bfloat162float(*p);
-}
-
-template <typename T>
-__global__ void embed(const T* table, const int32_t* tokens, float* out, int64_t rows, int64_t k) {
-  wait_for_previous();
-  const int64_t i = thread_index();
-  if (i < rows * k) out[i] = load(table + tokens[i / k] * k + i % k);
 }
 
 // One warp a row.
@@ -232,12 +221,6 @@ __global__ void pick(SampleArgs args, const StepInput* input) {
 }
 
 template <typename T>
-void embed_rows(const EmbeddingArgs& args, KernelContext& context) {
-  launch(context, embed<T>, threads_for(args.rows * args.k), dim3(kThreads), 0,
-         static_cast<const T*>(args.table), queue(context).tokens, args.out, args.rows, args.k);
-}
-
-template <typename T>
 void attend_rows(const AttentionArgs& args, KernelContext& context) {
   const StepInput* input = queue(context).input;
   launch(context, store_rows<T>, threads_for(args.rows * args.kv_heads * args.head_dim),
@@ -246,21 +229,6 @@ void attend_rows(const AttentionArgs& args, KernelContext& context) {
 }
 
 }  // namespace
-
-void embedding_reference(const EmbeddingArgs& args, KernelContext& context) {
-  stamp(context, kName, kSourceHash, args);
-  if (args.rows == 0) return;
-  switch (args.weight_type) {
-    case DType::kF32:
-      return embed_rows<float>(args, context);
-    case DType::kF16:
-      return embed_rows<__half>(args, context);
-    case DType::kBF16:
-      return embed_rows<__nv_bfloat16>(args, context);
-    default:
-      return fail(context, "a table of this type");
-  }
-}
 
 void rms_norm_reference(const RmsNormArgs& args, KernelContext& context) {
   stamp(context, kName, kSourceHash, args);

@@ -9,8 +9,6 @@
 
 namespace reckon::kernels::cuda {
 
-// A table of f32, f16 or bf16 rows. Tokens from the queue.
-void embedding_reference(const EmbeddingArgs& args, KernelContext& context);
 void rms_norm_reference(const RmsNormArgs& args, KernelContext& context);
 // Positions from the queue's StepInput, here and in attention.
 void rope_reference(const RopeArgs& args, KernelContext& context);
@@ -21,7 +19,6 @@ void add_reference(const AddArgs& args, KernelContext& context);
 // Temperature and random number from the queue's StepInput.
 void sample_reference(const SampleArgs& args, KernelContext& context);
 
-[[nodiscard]] const char* embedding_reference_hash();
 [[nodiscard]] const char* rms_norm_reference_hash();
 [[nodiscard]] const char* rope_reference_hash();
 [[nodiscard]] const char* attention_reference_hash();
