@@ -65,32 +65,27 @@ double fma_f32_avx2(const void* x, const void* y, int64_t iterations) {
   return total;
 }
 
-double madd_i16_avx2(const void* x, const void* y, int64_t iterations) {
-  const __m256i a = load(x);
-  const __m256i b = load(y);
-  __m256i s0, s1, s2, s3, s4, s5, s6, s7, s8, s9;
-  __m256i product;
+#define RECKON_MADD_LOOP(name, step)                              \
+  double name(const void* x, const void* y, int64_t iterations) { \
+    const __m256i a = load(x);                                    \
+    const __m256i b = load(y);                                    \
+    [[maybe_unused]] const __m256i ones = _mm256_set1_epi16(1);   \
+    __m256i s0, s1, s2, s3, s4, s5, s6, s7, s8, s9;               \
+    __m256i product;                                              \
+    RECKON_EACH_OF_10(RECKON_ZERO)                                \
+    for (int64_t i = 0; i < iterations; ++i) {                    \
+      RECKON_EACH_OF_10(step)                                     \
+    }                                                             \
+    __m256i sum = _mm256_setzero_si256();                         \
+    RECKON_EACH_OF_10(RECKON_ADD)                                 \
+    return sum_of(sum);                                           \
+  }
 #define RECKON_MADD_I16(s)      \
   __asm__ volatile(             \
       "vpmaddwd %3, %2, %1\n\t" \
       "vpaddd %1, %0, %0"       \
       : "+x"(s), "=&x"(product) \
       : "x"(a), "x"(b));
-  RECKON_EACH_OF_10(RECKON_ZERO)
-  for (int64_t i = 0; i < iterations; ++i) {
-    RECKON_EACH_OF_10(RECKON_MADD_I16)
-  }
-  __m256i sum = _mm256_setzero_si256();
-  RECKON_EACH_OF_10(RECKON_ADD)
-  return sum_of(sum);
-}
-
-double madd_i8_avx2(const void* x, const void* y, int64_t iterations) {
-  const __m256i a = load(x);
-  const __m256i b = load(y);
-  const __m256i ones = _mm256_set1_epi16(1);
-  __m256i s0, s1, s2, s3, s4, s5, s6, s7, s8, s9;
-  __m256i product;
 #define RECKON_MADD_I8(s)         \
   __asm__ volatile(               \
       "vpmaddubsw %3, %2, %1\n\t" \
@@ -98,13 +93,7 @@ double madd_i8_avx2(const void* x, const void* y, int64_t iterations) {
       "vpaddd %1, %0, %0"         \
       : "+x"(s), "=&x"(product)   \
       : "x"(a), "x"(b), "x"(ones));
-  RECKON_EACH_OF_10(RECKON_ZERO)
-  for (int64_t i = 0; i < iterations; ++i) {
-    RECKON_EACH_OF_10(RECKON_MADD_I8)
-  }
-  __m256i sum = _mm256_setzero_si256();
-  RECKON_EACH_OF_10(RECKON_ADD)
-  return sum_of(sum);
-}
+RECKON_MADD_LOOP(madd_i16_avx2, RECKON_MADD_I16)
+RECKON_MADD_LOOP(madd_i8_avx2, RECKON_MADD_I8)
 
 }  // namespace reckon::kernels::cpu

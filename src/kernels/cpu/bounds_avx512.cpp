@@ -46,32 +46,22 @@ double fma_f32_avx512(const void* x, const void* y, int64_t iterations) {
   return total;
 }
 
-double dot_i16_avx512vnni(const void* x, const void* y, int64_t iterations) {
-  const __m512i a = _mm512_loadu_si512(x);
-  const __m512i b = _mm512_loadu_si512(y);
-  __m512i s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15;
+#define RECKON_DOT_LOOP(name, instruction)                                        \
+  double name(const void* x, const void* y, int64_t iterations) {                 \
+    const __m512i a = _mm512_loadu_si512(x);                                      \
+    const __m512i b = _mm512_loadu_si512(y);                                      \
+    __m512i s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15; \
+    RECKON_EACH_OF_16(RECKON_ZERO)                                                \
+    for (int64_t i = 0; i < iterations; ++i) {                                    \
+      RECKON_EACH_OF_16(instruction)                                              \
+    }                                                                             \
+    __m512i sum = _mm512_setzero_si512();                                         \
+    RECKON_EACH_OF_16(RECKON_ADD)                                                 \
+    return sum_of(sum);                                                           \
+  }
 #define RECKON_DOT_I16(s) __asm__ volatile("vpdpwssd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b));
-  RECKON_EACH_OF_16(RECKON_ZERO)
-  for (int64_t i = 0; i < iterations; ++i) {
-    RECKON_EACH_OF_16(RECKON_DOT_I16)
-  }
-  __m512i sum = _mm512_setzero_si512();
-  RECKON_EACH_OF_16(RECKON_ADD)
-  return sum_of(sum);
-}
-
-double dot_i8_avx512vnni(const void* x, const void* y, int64_t iterations) {
-  const __m512i a = _mm512_loadu_si512(x);
-  const __m512i b = _mm512_loadu_si512(y);
-  __m512i s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15;
 #define RECKON_DOT_I8(s) __asm__ volatile("vpdpbusd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b));
-  RECKON_EACH_OF_16(RECKON_ZERO)
-  for (int64_t i = 0; i < iterations; ++i) {
-    RECKON_EACH_OF_16(RECKON_DOT_I8)
-  }
-  __m512i sum = _mm512_setzero_si512();
-  RECKON_EACH_OF_16(RECKON_ADD)
-  return sum_of(sum);
-}
+RECKON_DOT_LOOP(dot_i16_avx512vnni, RECKON_DOT_I16)
+RECKON_DOT_LOOP(dot_i8_avx512vnni, RECKON_DOT_I8)
 
 }  // namespace reckon::kernels::cpu

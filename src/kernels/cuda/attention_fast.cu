@@ -8,6 +8,7 @@
 // the other's products. Values come while scores are computed, the next keys while values are used.
 // The last rows have the most to do and go first.
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/attention_fast.cuh"
 #include "kernels/cuda/attention_fast.hash.h"
 #include "kernels/cuda/attention_store.cuh"
 #include "kernels/cuda/mma.cuh"
@@ -20,19 +21,8 @@ constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 constexpr int kWarpRows = 32;
 constexpr int kRows = kWarps * kWarpRows;
+static_assert(kRows == kAttendRows);
 constexpr int kPositions = 64;  // a tile of keys
-constexpr float kLog2E = 1.44269504F;
-
-struct Attend {
-  const float* q;        // [rows, heads, head_dim]
-  const __half* keys;    // [kv_heads, capacity, head_dim]
-  const __half* values;  // [kv_heads, capacity, head_dim]
-  float* out;            // [rows, heads, head_dim]
-  const StepInput* input;
-  int64_t capacity;
-  int rows, heads, kv_heads;
-  float scale;
-};
 
 template <int kDim>
 struct Shared {
@@ -81,8 +71,6 @@ __global__ void __launch_bounds__(kThreads, 2) attend(const Attend a) {
 
   wait_for_previous();
   fetch<kDim>(shared.keys, keys, 0, visible);
-  // Queries take the scale and log2(e) along, so that a score is an exponent of 2.
-  const float factor = a.scale * kLog2E;
 #pragma unroll 4
   for (int i = threadIdx.x; i < kRows * kDim / 4; i += kThreads) {
     const int row = i / (kDim / 4);
@@ -92,8 +80,8 @@ __global__ void __launch_bounds__(kThreads, 2) attend(const Attend a) {
       x = *reinterpret_cast<const float4*>(
           a.q + (static_cast<int64_t>(first + row) * a.heads + head) * kDim + column);
     }
-    const uint2 halves = {pack_halves(x.x * factor, x.y * factor),
-                          pack_halves(x.z * factor, x.w * factor)};
+    const uint2 halves = {pack_halves(x.x * a.scale, x.y * a.scale),
+                          pack_halves(x.z * a.scale, x.w * a.scale)};
     *reinterpret_cast<uint2*>(&shared.q[row][column]) = halves;
   }
 
@@ -248,28 +236,9 @@ __global__ void __launch_bounds__(kThreads, 2) attend(const Attend a) {
   }
 }
 
-template <int kDim>
-void launch_attend(const AttentionArgs& args, KernelContext& context) {
-  const Attend a{args.q,
-                 static_cast<const __half*>(args.cache_k),
-                 static_cast<const __half*>(args.cache_v),
-                 args.out,
-                 queue(context).input,
-                 args.capacity,
-                 static_cast<int>(args.rows),
-                 static_cast<int>(args.heads),
-                 static_cast<int>(args.kv_heads),
-                 args.scale};
-  launch(context, attend<kDim>,
-         dim3(static_cast<uint32_t>(args.heads),
-              static_cast<uint32_t>((args.rows + kRows - 1) / kRows)),
-         dim3(kThreads), sizeof(Shared<kDim>), a);
-}
-
 void run(const AttentionArgs& args, KernelContext& context) {
-  if (args.head_dim == 128) return launch_attend<128>(args, context);
-  if (args.head_dim == 64) return launch_attend<64>(args, context);
-  fail(context, "heads of neither 64 nor 128");
+  launch_attend(args, {attend<64>, kThreads, sizeof(Shared<64>)},
+                {attend<128>, kThreads, sizeof(Shared<128>)}, context);
 }
 
 }  // namespace

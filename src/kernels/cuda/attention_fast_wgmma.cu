@@ -9,9 +9,11 @@
 // and queries lie in panels of 64 columns, 128 bytes a row, in the 128-byte swizzle that the
 // instructions read without bank conflicts: the 16-byte piece c of row r stands at c ^ (r % 8).
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/attention_fast.cuh"
 #include "kernels/cuda/attention_fast_wgmma.hash.h"
 #include "kernels/cuda/attention_store.cuh"
 #include "kernels/cuda/mma.cuh"
+#include "kernels/cuda/wgmma_registers.cuh"
 
 namespace reckon::kernels::cuda {
 namespace {
@@ -21,22 +23,11 @@ constexpr int kGroups = 2;  // warpgroups
 constexpr int kThreads = 128 * kGroups;
 constexpr int kGroupRows = 64;
 constexpr int kRows = kGroups * kGroupRows;
+static_assert(kRows == kAttendRows);
 constexpr int kPositions = 128;         // a tile
 constexpr int kPanel = 64;              // columns
 constexpr int kPanelBytes = 128 * 128;  // of 128 rows: queries, keys and values alike
-constexpr float kLog2E = 1.44269504F;
 static_assert(kRows == 128 && kPositions == 128);
-
-struct Attend {
-  const float* q;        // [rows, heads, head_dim]
-  const __half* keys;    // [kv_heads, capacity, head_dim]
-  const __half* values;  // [kv_heads, capacity, head_dim]
-  float* out;            // [rows, heads, head_dim]
-  const StepInput* input;
-  int64_t capacity;
-  int rows, heads, kv_heads;
-  float scale;  // with log2(e), so that a score is an exponent of 2
-};
 
 // Shared memory, in bytes from a 1024-byte boundary: queries, 2 x keys, 2 x values.
 template <int kDim>
@@ -77,47 +68,31 @@ __device__ __forceinline__ void settle(float (&r)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(r[i])::"memory");
 }
 
-#define RECKON_R4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define RECKON_R16(d, i) \
-  RECKON_R4(d, i), RECKON_R4(d, i + 4), RECKON_R4(d, i + 8), RECKON_R4(d, i + 12)
-
 // d (+)= a b: 64 x 128 x 16, both from shared memory and along their rows.
 __device__ __forceinline__ void multiply_keys(float (&d)[64], uint64_t a, uint64_t b, int add) {
   asm volatile(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-      "%64, %65, p, 1, 1, 0, 0;\n}"
-      : RECKON_R16(d, 0), RECKON_R16(d, 16), RECKON_R16(d, 32), RECKON_R16(d, 48)
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" RECKON_NAMES_64
+      "}, %64, %65, p, 1, 1, 0, 0;\n}"
+      : RECKON_FLOATS_64(d)
       : "l"(a), "l"(b), "r"(add));
 }
 
 // d += a b: 64 x kDim x 16, a from registers, b from shared memory with its columns along the rows.
 __device__ __forceinline__ void multiply_values(float (&d)[64], const uint32_t (&a)[4],
                                                 uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-      "{%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
-      : RECKON_R16(d, 0), RECKON_R16(d, 16), RECKON_R16(d, 32), RECKON_R16(d, 48)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" RECKON_NAMES_64
+               "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
+               : RECKON_FLOATS_64(d)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
 __device__ __forceinline__ void multiply_values(float (&d)[32], const uint32_t (&a)[4],
                                                 uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-      "{%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
-      : RECKON_R16(d, 0), RECKON_R16(d, 16)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" RECKON_NAMES_32
+               "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
+               : RECKON_FLOATS_32(d)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
 template <int kDim>
@@ -234,7 +209,6 @@ __device__ __forceinline__ void attend_block(const Attend& a, unsigned char* mem
   fetch<kDim>(value_at, values, 0, visible);
   if (kPositions < visible) fetch<kDim>(key_at + Parts::kTileBytes, keys, kPositions, visible);
   commit_copies();
-  const float factor = a.scale;
   for (int i = threadIdx.x; i < kRows * kDim / 8; i += kThreads) {
     const int row = i / (kDim / 8);
     const int piece = i % (kDim / 8);
@@ -247,10 +221,10 @@ __device__ __forceinline__ void attend_block(const Attend& a, unsigned char* mem
     }
     const uint32_t to = base + piece / 8 * kPanelBytes + swizzled(row, piece % 8);
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to),
-                 "r"(pack_halves(x[0].x * factor, x[0].y * factor)),
-                 "r"(pack_halves(x[0].z * factor, x[0].w * factor)),
-                 "r"(pack_halves(x[1].x * factor, x[1].y * factor)),
-                 "r"(pack_halves(x[1].z * factor, x[1].w * factor))
+                 "r"(pack_halves(x[0].x * a.scale, x[0].y * a.scale)),
+                 "r"(pack_halves(x[0].z * a.scale, x[0].w * a.scale)),
+                 "r"(pack_halves(x[1].x * a.scale, x[1].y * a.scale)),
+                 "r"(pack_halves(x[1].z * a.scale, x[1].w * a.scale))
                  : "memory");
   }
 
@@ -345,24 +319,6 @@ __global__ void __launch_bounds__(kThreads, 1) attend(const Attend a) {
 #endif
 }
 
-template <int kDim>
-void launch_attend(const AttentionArgs& args, KernelContext& context) {
-  const Attend a{args.q,
-                 static_cast<const __half*>(args.cache_k),
-                 static_cast<const __half*>(args.cache_v),
-                 args.out,
-                 queue(context).input,
-                 args.capacity,
-                 static_cast<int>(args.rows),
-                 static_cast<int>(args.heads),
-                 static_cast<int>(args.kv_heads),
-                 args.scale * kLog2E};
-  launch(context, attend<kDim>,
-         dim3(static_cast<uint32_t>(args.heads),
-              static_cast<uint32_t>((args.rows + kRows - 1) / kRows)),
-         dim3(kThreads), Layout<kDim>::kBytes, a);
-}
-
 // Compute capability 9.0: the instructions exist there only.
 bool runs_here(KernelContext& context) {
   int device = 0;
@@ -377,9 +333,8 @@ bool runs_here(KernelContext& context) {
 }
 
 void run(const AttentionArgs& args, KernelContext& context) {
-  if (args.head_dim == 128) return launch_attend<128>(args, context);
-  if (args.head_dim == 64) return launch_attend<64>(args, context);
-  fail(context, "heads of neither 64 nor 128");
+  launch_attend(args, {attend<64>, kThreads, Layout<64>::kBytes},
+                {attend<128>, kThreads, Layout<128>::kBytes}, context);
 }
 
 }  // namespace

@@ -4,7 +4,10 @@
 // are tested against a value that they never have, so that no work can be left out.
 #include <cuda_fp16.h>
 
+#include <type_traits>
+
 #include "kernels/cuda/bounds_loops.h"
+#include "kernels/cuda/wgmma_registers.cuh"
 
 namespace reckon::kernels::cuda {
 namespace {
@@ -98,50 +101,42 @@ __global__ void __launch_bounds__(kThreads) fma_f32(int64_t rounds, float* sink)
   if (sum == 1.0e-30F) *sink = sum;
 }
 
-__global__ void __launch_bounds__(kThreads) mma_f16(int64_t rounds, float* sink) {
-  const uint32_t seed = thread_seed();
-  uint32_t a[2][4], b[4][2];
-  for (int i = 0; i < 8; ++i) a[i / 4][i % 4] = as_halves(random_word(seed + i));
-  for (int i = 0; i < 8; ++i) b[i / 2][i % 2] = as_halves(random_word(seed + 8 + i));
-  float d[kMmas][4] = {};
-  for (int64_t round = 0; round < rounds; ++round) {
-#pragma unroll
-    for (int i = 0; i < kMmas; ++i) {
-      const uint32_t* x = a[i / 4];
-      const uint32_t* y = b[i % 4];
-      asm volatile(
-          "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-          "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-          : "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3])
-          : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
-    }
-  }
-  float sum = 0;
-  for (int i = 0; i < kMmas * 4; ++i) sum += d[i / 4][i % 4];
-  if (sum == 1.0e-30F) *sink = sum;
+__device__ void mma(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+__device__ void mma(uint32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-__global__ void __launch_bounds__(kThreads) mma_i8(int64_t rounds, float* sink) {
+// Of halves (Sum is float) or bytes (Sum is uint32_t).
+template <typename Sum>
+__global__ void __launch_bounds__(kThreads) mma_loop(int64_t rounds, float* sink) {
+  constexpr bool kHalves = std::is_same_v<Sum, float>;
   const uint32_t seed = thread_seed();
+  const auto operand = [&](int i) {
+    const uint32_t bits = random_word(seed + i);
+    return kHalves ? as_halves(bits) : as_bytes(bits);
+  };
   uint32_t a[2][4], b[4][2];
-  for (int i = 0; i < 8; ++i) a[i / 4][i % 4] = as_bytes(random_word(seed + i));
-  for (int i = 0; i < 8; ++i) b[i / 2][i % 2] = as_bytes(random_word(seed + 8 + i));
-  int32_t d[kMmas][4] = {};
+  for (int i = 0; i < 8; ++i) a[i / 4][i % 4] = operand(i);
+  for (int i = 0; i < 8; ++i) b[i / 2][i % 2] = operand(8 + i);
+  Sum d[kMmas][4] = {};
   for (int64_t round = 0; round < rounds; ++round) {
 #pragma unroll
-    for (int i = 0; i < kMmas; ++i) {
-      const uint32_t* x = a[i / 4];
-      const uint32_t* y = b[i % 4];
-      asm volatile(
-          "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
-          "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-          : "+r"(d[i][0]), "+r"(d[i][1]), "+r"(d[i][2]), "+r"(d[i][3])
-          : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
-    }
+    for (int i = 0; i < kMmas; ++i) mma(d[i], a[i / 4], b[i % 4]);
   }
-  int32_t sum = 0;
-  for (int i = 0; i < kMmas * 4; ++i) sum ^= d[i / 4][i % 4];
-  if (sum == 0x12345678 && *sink == 1.0e-30F) *sink = static_cast<float>(sum);
+  Sum sum = 0;
+  for (int i = 0; i < kMmas * 4; ++i) sum += d[i / 4][i % 4];
+  const Sum never = kHalves ? static_cast<Sum>(1.0e-30F) : static_cast<Sum>(0x12345678);
+  if (sum == never && *sink == 1.0e-30F) *sink = static_cast<float>(sum);
 }
 
 // ---- wgmma ----
@@ -171,47 +166,11 @@ __device__ uint64_t descriptor(const void* shared) {
 }
 
 // d += A B of 64 x 256 x 16.
-#define RECKON_WGMMA(type)                                                                         \
-  asm volatile(                                                                                    \
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type                                 \
-      " {"                                                                                         \
-      "%0, %1, %2, %3, %4, %5, %6, %7,"                                                            \
-      "%8, %9, %10, %11, %12, %13, %14, %15,"                                                      \
-      "%16, %17, %18, %19, %20, %21, %22, %23,"                                                    \
-      "%24, %25, %26, %27, %28, %29, %30, %31,"                                                    \
-      "%32, %33, %34, %35, %36, %37, %38, %39,"                                                    \
-      "%40, %41, %42, %43, %44, %45, %46, %47,"                                                    \
-      "%48, %49, %50, %51, %52, %53, %54, %55,"                                                    \
-      "%56, %57, %58, %59, %60, %61, %62, %63,"                                                    \
-      "%64, %65, %66, %67, %68, %69, %70, %71,"                                                    \
-      "%72, %73, %74, %75, %76, %77, %78, %79,"                                                    \
-      "%80, %81, %82, %83, %84, %85, %86, %87,"                                                    \
-      "%88, %89, %90, %91, %92, %93, %94, %95,"                                                    \
-      "%96, %97, %98, %99, %100, %101, %102, %103,"                                                \
-      "%104, %105, %106, %107, %108, %109, %110, %111,"                                            \
-      "%112, %113, %114, %115, %116, %117, %118, %119,"                                            \
-      "%120, %121, %122, %123, %124, %125, %126, %127"                                             \
-      "}, %128, %129, 1, 1, 1, 0, 0;\n"                                                            \
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),        \
-        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),    \
-        "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), \
-        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), \
-        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), \
-        "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), \
-        "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), \
-        "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), \
-        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), \
-        "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), \
-        "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), \
-        "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), \
-        "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), \
-        "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]), "+f"(d[97]), \
-        "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),          \
-        "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]),        \
-        "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]),        \
-        "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]),        \
-        "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])         \
-      : "l"(a), "l"(b))
+#define RECKON_WGMMA(type)                                                                        \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " {" RECKON_NAMES_128 \
+               "}, %128, %129, 1, 1, 1, 0, 0;\n"                                                  \
+               : RECKON_FLOATS_128(d)                                                             \
+               : "l"(a), "l"(b))
 
 template <bool kBf16>
 __device__ void wgmma(float (&d)[128], uint64_t a, uint64_t b) {
@@ -279,10 +238,10 @@ int launch_multiply(Multiply what, const MultiplyLaunch& launch, cudaStream_t st
       fma_f32<<<blocks, kThreads, 0, stream>>>(launch.rounds, launch.sink);
       break;
     case Multiply::kMmaF16:
-      mma_f16<<<blocks, kThreads, 0, stream>>>(launch.rounds, launch.sink);
+      mma_loop<float><<<blocks, kThreads, 0, stream>>>(launch.rounds, launch.sink);
       break;
     case Multiply::kMmaI8:
-      mma_i8<<<blocks, kThreads, 0, stream>>>(launch.rounds, launch.sink);
+      mma_loop<uint32_t><<<blocks, kThreads, 0, stream>>>(launch.rounds, launch.sink);
       break;
     case Multiply::kWgmmaF16:
       wgmma_loop<false><<<ones, kWgmmaThreads, 0, stream>>>(launch.rounds, launch.sink);
