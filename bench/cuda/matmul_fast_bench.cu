@@ -1,11 +1,11 @@
 // Times the fast matmuls by themselves, weights rotated so that the cache serves none of them from
 // one call to the next:
 //
-//   matmul_fast_bench time [TYPES [ROWS]]    beside cuBLASLt's product of bf16 weights, in turn
-//   matmul_fast_bench sweep [TYPES [ROWS]]   every cut of fast_tile, for the plan's constants
+//   matmul_fast_bench time [TYPES [ROWS [SHAPES]]]    beside cuBLASLt's product of bf16 weights
+//   matmul_fast_bench sweep [TYPES [ROWS [SHAPES]]]   every cut of fast_tile, for the plan
 //   matmul_fast_bench one ROWS N K SLICES TOKENS SPLIT    a few launches of p4, for a profiler
 //
-// TYPES: p4,p8,f16,bf16 (p4); ROWS: 512,2048 (those).
+// TYPES: p4,p8,f16,bf16 (p4); ROWS: 512,2048 (those); SHAPES: 1024x4096,... (a list of models').
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -34,12 +34,12 @@ constexpr int64_t kMostRows = 2048;
 constexpr size_t kPoolBytes = size_t{1} << 30;
 
 struct Shape {
-  const char* what;
+  std::string what;
   Op op;
   int64_t n, k;
 };
 // Of an 8B and a 27B model.
-constexpr Shape kShapes[] = {
+const std::vector<Shape> kShapes = {
     {"qkv", Op::kMatmulGroup, 6144, 4096},      {"4096x4096", Op::kMatmul, 4096, 4096},
     {"1024x4096", Op::kMatmul, 1024, 4096},     {"gate_up", Op::kMatmulSwiglu, 14336, 4096},
     {"14336x4096", Op::kMatmul, 14336, 4096},   {"4096x14336", Op::kMatmul, 4096, 14336},
@@ -102,21 +102,21 @@ constexpr Kernels kCublasKernels{matmul_fast_cublas, matmul_group_fast_cublas,
 
 class Times {
  public:
-  void time(DType type, const std::vector<int64_t>& row_counts) {
+  void time(DType type, const std::vector<int64_t>& row_counts, const std::vector<Shape>& shapes) {
     const Tiles tiles(type);
     std::printf(
         "\n| %s | rows | fast_tile us | TFLOP/s | of cuBLAS bf16 | fast_cublas us | of "
         "cuBLAS bf16 | cuBLAS bf16 us | TFLOP/s | input us |\n"
         "|---|---|---|---|---|---|---|---|---|---|\n",
         std::string(dtype_name(type)).c_str());
-    for (const Shape& shape : kShapes) {
+    for (const Shape& shape : shapes) {
       for (const int64_t rows : row_counts) time_shape(type, tiles, shape, rows);
     }
   }
 
-  void sweep(DType type, const std::vector<int64_t>& row_counts) {
+  void sweep(DType type, const std::vector<int64_t>& row_counts, const std::vector<Shape>& shapes) {
     const Tiles tiles(type);
-    for (const Shape& shape : kShapes) {
+    for (const Shape& shape : shapes) {
       if (shape.op != Op::kMatmul) continue;
       for (const int64_t rows : row_counts) sweep_shape(type, tiles, shape, rows);
     }
@@ -210,7 +210,7 @@ class Times {
     const double flops = 2.0 * static_cast<double>(rows * shape.n * shape.k) *
                          (shape.op == Op::kMatmulSwiglu ? 2 : 1);
     std::printf("| %s | %lld | %.1f | %.0f | %.2f | %.1f | %.2f | %.1f | %.0f | %.1f |\n",
-                shape.what, static_cast<long long>(rows), tile.median(),
+                shape.what.c_str(), static_cast<long long>(rows), tile.median(),
                 flops / tile.median() * 1e-6, plain.median() / tile.median(), library.median(),
                 plain.median() / library.median(), plain.median(), flops / plain.median() * 1e-6,
                 input.median());
@@ -224,7 +224,7 @@ class Times {
       for (const int tokens : {16, 32, 64, 128, 160, 192, 256}) {
         if ((tokens > 16 && tokens / 2 >= rows) || (tokens > 128 && slices == 2)) continue;
         if (tokens * 4 < std::min<int64_t>(rows, 256)) continue;
-        for (const int split : {1, 2, 4, 8}) {
+        for (const int split : {1, 2, 3, 4, 6, 8}) {
           const int64_t tiles_in_all = shape.n / (128 * slices) * (rows / tokens);
           if (split > 1 && (tokens > 128 || tiles_in_all > 300)) continue;
           const TileCut cut{slices, tokens, split};
@@ -270,7 +270,8 @@ std::vector<std::string> parts_of(const std::string& text) {
 }
 
 int usage() {
-  std::printf("matmul_fast_bench time|sweep [TYPES [ROWS]] | one ROWS N K SLICES TOKENS SPLIT\n");
+  std::printf(
+      "matmul_fast_bench time|sweep [TYPES [ROWS [SHAPES]]] | one ROWS N K SLICES TOKENS SPLIT\n");
   return 2;
 }
 
@@ -281,11 +282,24 @@ int run(int argc, char** argv) {
                 {std::atoi(argv[5]), std::atoi(argv[6]), std::atoi(argv[7])});
     return 0;
   }
-  if ((mode != "time" && mode != "sweep") || argc > 4) return usage();
+  if ((mode != "time" && mode != "sweep") || argc > 5) return usage();
   std::vector<int64_t> rows;
   for (const std::string& part : parts_of(argc > 3 ? argv[3] : "512,2048")) {
     rows.push_back(std::atoll(part.c_str()));
     if (rows.back() < 1 || rows.back() > kMostRows) return usage();
+  }
+  std::vector<Shape> shapes = kShapes;
+  if (argc > 4) shapes.clear();
+  for (const std::string& part : parts_of(argc > 4 ? argv[4] : "")) {
+    Shape shape{part, Op::kMatmul, 0, 0};
+    long long n = 0, k = 0;
+    if (std::sscanf(part.c_str(), "%lldx%lld", &n, &k) != 2 || n < 1 || n > kMostN || k < 1 ||
+        k > kMostK) {
+      return usage();
+    }
+    shape.n = n;
+    shape.k = k;
+    shapes.push_back(shape);
   }
   print_device();
   Times times;
@@ -294,7 +308,7 @@ int run(int argc, char** argv) {
     for (const DType type : {DType::kP4, DType::kP8, DType::kF16, DType::kBF16}) {
       if (dtype_name(type) != name) continue;
       known = true;
-      mode == "time" ? times.time(type, rows) : times.sweep(type, rows);
+      mode == "time" ? times.time(type, rows, shapes) : times.sweep(type, rows, shapes);
     }
     if (!known) return usage();
   }

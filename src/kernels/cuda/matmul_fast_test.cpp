@@ -76,7 +76,7 @@ TEST_F(CudaMatmulFast, EveryCutMatchesTheReference) {
       const Problem problem(type, rows, n, k, random, host);
       for (const int slices : {1, 2}) {
         for (const int tokens : {16, 32, 64, 128, 160, 192, 256}) {
-          for (const int split : {1, 2, 4, 8}) {
+          for (const int split : {1, 2, 3, 4, 8}) {
             if (tokens > 128 && (slices > 1 || split > 1)) continue;
             SCOPED_TRACE(std::string(dtype_name(type)) + " " + std::to_string(rows) + " rows, " +
                          std::to_string(slices) + " x " + std::to_string(tokens) + " / " +

@@ -1,8 +1,9 @@
-// fast_tile: matmuls for prefill that unpack 4-bit and 8-bit weight tiles in flight and multiply
-// them with the tensor cores; no unpacked copy ever lies in memory. Numerics class fast.
+// fast_tile: matmuls for prefill that take weights as tiles (weight_tiles.h) of p4, p8, f16 or bf16,
+// unpack them in flight and multiply them with the tensor cores; no other copy of them ever lies in
+// memory. Numerics class fast.
 //
-// Weights are tiles (weight_tiles.h) of p4 or p8. On compute capability 9.0 the products
-// run on wgmma, elsewhere (8.0 and up) on mma.m16n8k16. Plain header: no CUDA types.
+// On compute capability 9.0 the products run on wgmma, elsewhere (8.0 and up) on mma.m16n8k16.
+// Plain header: no CUDA types.
 #pragma once
 
 #include <cstdint>

@@ -449,33 +449,39 @@ struct WgmmaKernel {
                                                 float4* partial) {
     auto cluster = cooperative_groups::this_cluster();
     const TilePlace place = tile_place(p, tile);
-    for (int j = rank; j < kTokens / 8; j += p.split) {
-      // All loads first: one after the other, their latency was most of a small matmul's time.
-      float4 theirs[8][kSlices];
+    constexpr int kPieces = kTokens / 8;
+    constexpr int kMost = kPieces / 2;  // of a block: split is at least 2
+    // No store before the last load: the compiler would not move a load across it, and one latency
+    // after the other was most of a small matmul's time.
+    float values[kMost][kSlices][4] = {};
+    float2 scales[kMost];
 #pragma unroll
-      for (int other = 0; other < 8; ++other) {
-        if (other >= p.split) continue;
-        const float4* from = cluster.map_shared_rank(partial, static_cast<unsigned>(other));
+    for (int i = 0; i < kMost; ++i) {
+      const int token = place.token_tile * kTokens + 8 * (rank + i * p.split) +
+                        static_cast<int>(threadIdx.x) % 4 * 2;
+      scales[i] = make_float2(token_scale(p, token), token_scale(p, token + 1));
+    }
+    for (int other = 0; other < p.split; ++other) {
+      const float4* from =
+          cluster.map_shared_rank(partial, static_cast<unsigned>(other)) + threadIdx.x;
+#pragma unroll
+      for (int i = 0; i < kMost; ++i) {
+        const int j = rank + i * p.split;
+        if (j >= kPieces) continue;
 #pragma unroll
         for (int s = 0; s < kSlices; ++s) {
-          theirs[other][s] = from[(s * kTokens / 8 + j) * kWgmmaConsumers + threadIdx.x];
+          const float4 theirs = from[(s * kPieces + j) * kWgmmaConsumers];
+          values[i][s][0] += theirs.x;
+          values[i][s][1] += theirs.y;
+          values[i][s][2] += theirs.z;
+          values[i][s][3] += theirs.w;
         }
       }
-      float values[kSlices][4] = {};
+    }
 #pragma unroll
-      for (int other = 0; other < 8; ++other) {
-        if (other >= p.split) continue;
-#pragma unroll
-        for (int s = 0; s < kSlices; ++s) {
-          values[s][0] += theirs[other][s].x;
-          values[s][1] += theirs[other][s].y;
-          values[s][2] += theirs[other][s].z;
-          values[s][3] += theirs[other][s].w;
-        }
-      }
-      const int token = place.token_tile * kTokens + 8 * j + static_cast<int>(threadIdx.x) % 4 * 2;
-      store(p, place, j, values, make_float2(token_scale(p, token), token_scale(p, token + 1)),
-            false);
+    for (int i = 0; i < kMost; ++i) {
+      const int j = rank + i * p.split;
+      if (j < kPieces) store(p, place, j, values[i], scales[i], false);
     }
   }
 
