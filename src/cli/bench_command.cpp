@@ -17,6 +17,7 @@
 #include "cli/roofline.h"
 #include "cli/table.h"
 #include "engine/cost.h"
+#include "engine/generate.h"
 #include "engine/random_tokens.h"
 #include "engine/session.h"
 #include "measure/noise.h"
@@ -28,6 +29,7 @@ struct BenchOptions {
   EngineOptions engine;
   int64_t prompt = 512;
   int64_t generate = 128;
+  int64_t depth = 0;  // tokens of context before a test's first
   int repetitions = 5;
   std::string output = "table";
   bool audit_buffers = false;
@@ -40,9 +42,11 @@ using Bounds = std::vector<kernels::Bound>;
 
 // One line of the result: `tokens` in one phase, timed `samples_ns.size()` times.
 struct BenchTest {
-  std::string name;  // "pp512", "tg128"
+  std::string name;  // "pp512", "tg128", "tg128 @ d1024"
   kernels::Phase phase = kernels::Phase::kPrefill;
   int64_t tokens = 0;
+  int64_t depth = 0;           // as asked for
+  int64_t first_position = 0;  // of the first token that is timed
   std::vector<int64_t> samples_ns;
   std::vector<double> rates;  // tokens a second, of each sample
   double mean_rate = 0;
@@ -67,22 +71,36 @@ Result<int64_t> timed_ns(const Work& work) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count();
 }
 
-Result<int64_t> time_prefill(engine::Session& session, std::span<const int32_t> tokens) {
-  TRY(session.truncate(0));
+// The session holds the tokens before.
+Result<int64_t> time_prefill(engine::Session& session, const BenchTest& test,
+                             std::span<const int32_t> tokens) {
+  TRY(session.truncate(test.depth));
   return timed_ns([&]() -> Status {
     TRY(session.prefill(tokens));
     return {};
   });
 }
 
-// Decode starts from an empty context, as llama-bench's tg test does: after one token.
-Result<int64_t> time_decode(engine::Session& session, std::span<const int32_t> tokens) {
-  TRY(session.truncate(0));
-  TRY(session.prefill(tokens.first(1)));
-  return timed_ns([&]() -> Status {
-    for (const int32_t token : tokens.subspan(1)) TRY(session.decode(token));
-    return {};
-  });
+// Generates greedily behind one more token: each pass with the picking of its token.
+Result<int64_t> time_decode(engine::Session& session, const BenchTest& test, int32_t first) {
+  TRY(session.truncate(test.depth));
+  engine::GenerateOptions options;
+  options.max_tokens = test.tokens + 1;  // the first of them comes from the prompt's own pass
+  TRY_ASSIGN(const engine::Generation made,
+             engine::generate(session, {&first, 1}, options, nullptr, {}));
+  return made.decode_ns;
+}
+
+BenchTest make_test(kernels::Phase phase, int64_t tokens, int64_t depth) {
+  BenchTest test;
+  const char* kind = phase == kernels::Phase::kPrefill ? "pp" : "tg";
+  test.name = fmt::format("{}{}", kind, tokens);
+  if (depth > 0) test.name += fmt::format(" @ d{}", depth);
+  test.phase = phase;
+  test.tokens = tokens;
+  test.depth = depth;
+  test.first_position = phase == kernels::Phase::kDecode ? depth + 1 : depth;
+  return test;
 }
 
 // Prefill and decode are interleaved, so that a slow minute of the machine hits both. Speed does
@@ -90,30 +108,16 @@ Result<int64_t> time_decode(engine::Session& session, std::span<const int32_t> t
 Result<std::vector<BenchTest>> run_tests(engine::Session& session, const BenchOptions& options,
                                          int64_t vocabulary) {
   const auto prompt = engine::random_tokens(options.prompt, vocabulary);
-  const auto generated = engine::random_tokens(options.generate + 1, vocabulary);
-  BenchTest prefill{fmt::format("pp{}", options.prompt),
-                    kernels::Phase::kPrefill,
-                    options.prompt,
-                    {},
-                    {},
-                    0,
-                    0,
-                    {}};
-  BenchTest decode{fmt::format("tg{}", options.generate),
-                   kernels::Phase::kDecode,
-                   options.generate,
-                   {},
-                   {},
-                   0,
-                   0,
-                   {}};
+  BenchTest prefill = make_test(kernels::Phase::kPrefill, options.prompt, options.depth);
+  BenchTest decode = make_test(kernels::Phase::kDecode, options.generate, options.depth);
+  if (options.depth > 0) TRY(session.append(engine::random_tokens(options.depth, vocabulary)));
   for (int i = -1; i < options.repetitions; ++i) {  // -1: a warm-up that is not counted
     if (options.prompt > 0) {
-      TRY_ASSIGN(const int64_t ns, time_prefill(session, prompt));
+      TRY_ASSIGN(const int64_t ns, time_prefill(session, prefill, prompt));
       if (i >= 0) prefill.samples_ns.push_back(ns);
     }
     if (options.generate > 0) {
-      TRY_ASSIGN(const int64_t ns, time_decode(session, generated));
+      TRY_ASSIGN(const int64_t ns, time_decode(session, decode, 0));
       if (i >= 0) decode.samples_ns.push_back(ns);
     }
   }
@@ -154,9 +158,11 @@ Status add_shares(std::vector<BenchTest>& tests, const engine::Session& session,
     const bool prefill = test.phase == kernels::Phase::kPrefill;
     TRY_ASSIGN(const kernels::Cost cost,
                prefill ? engine::prefill_cost(session.model(), session.planner(),
-                                              session.plan().shape, test.tokens)
+                                              session.plan().shape, test.first_position,
+                                              test.tokens)
                        : engine::decode_cost(session.model(), session.planner(),
-                                             session.plan().shape, 1, test.tokens));
+                                             session.plan().shape, test.first_position,
+                                             test.tokens));
     test.shares = shares_of(cost, test.tokens, test.mean_rate, bounds);
   }
   return {};
@@ -197,6 +203,7 @@ nlohmann::json to_json(const BenchTest& test, const engine::LoadedModel& model,
                          {"notes", model.model().info().notes},
                          {"test", test.name},
                          {"n_tokens", test.tokens},
+                         {"n_depth", test.depth},
                          {"samples_ns", test.samples_ns},
                          {"samples_ts", test.rates},
                          {"avg_ts", test.mean_rate},
@@ -304,7 +311,7 @@ Result<ExitCode> run_bench(const BenchOptions& options) {
     return usage_error("-p 0 and -n 0 leave nothing to measure");
   }
   TRY_ASSIGN(const auto model, open_model(options.engine));
-  const int64_t needed = std::max(options.prompt, options.generate + 1);
+  const int64_t needed = options.depth + std::max(options.prompt, options.generate + 1);
   if (options.engine.context != 0 && options.engine.context < needed) {
     return usage_error(fmt::format("--ctx {} cannot hold the {} of this benchmark",
                                    options.engine.context, counted(needed, "token")));
@@ -339,6 +346,10 @@ void add_bench_command(Cli& cli) {
       ->type_name("N")
       ->check(whole_number(0, kMostTokens));
   command->add_option("-n,--n-gen", options->generate, "decode this many tokens; 0 skips (128)")
+      ->type_name("N")
+      ->check(whole_number(0, kMostTokens));
+  command
+      ->add_option("-d,--n-depth", options->depth, "behind this many tokens of context (0)")
       ->type_name("N")
       ->check(whole_number(0, kMostTokens));
   command->add_option("-r,--repetitions", options->repetitions, "how often (5)")

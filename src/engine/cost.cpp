@@ -18,14 +18,16 @@ Cost pass_cost(std::span<const PlannedCall> calls, Phase phase, int64_t first_po
 }
 
 Result<Cost> prefill_cost(const models::Model& model, const kernels::Planner& planner,
-                          const SessionShape& shape, int64_t tokens) {
+                          const SessionShape& shape, int64_t first_position, int64_t tokens) {
   kernels::Planner probe = planner;  // what it memoises here is of no use later
   Cost cost;
-  int64_t position = 0;
+  int64_t done = 0;
   for (const int64_t rows : chunk_rows(tokens, shape.chunk)) {
     TRY_ASSIGN(const auto calls, plan_calls(model, probe, shape, {{rows}, false, false}));
     const int64_t end = rows == shape.chunk ? tokens / rows * rows : tokens;
-    for (; position < end; position += rows) cost += pass_cost(calls, Phase::kPrefill, position);
+    for (; done < end; done += rows) {
+      cost += pass_cost(calls, Phase::kPrefill, first_position + done);
+    }
   }
   return cost;
 }

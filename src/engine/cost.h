@@ -16,11 +16,12 @@ namespace reckon::engine {
 [[nodiscard]] kernels::Cost pass_cost(std::span<const PlannedCall> calls, kernels::Phase phase,
                                       int64_t first_position);
 
-// A prefill of `tokens` into an empty context, in the chunks of the shape. `shape` is resolved;
-// errors as for plan_session().
+// A prefill of `tokens` behind `first_position` others, in the chunks of the shape. `shape` is
+// resolved; errors as for plan_session().
 [[nodiscard]] Result<kernels::Cost> prefill_cost(const models::Model& model,
                                                  const kernels::Planner& planner,
-                                                 const SessionShape& shape, int64_t tokens);
+                                                 const SessionShape& shape,
+                                                 int64_t first_position, int64_t tokens);
 
 // A decode of `tokens`, one by one, the first at `first_position`.
 [[nodiscard]] Result<kernels::Cost> decode_cost(const models::Model& model,

@@ -22,7 +22,7 @@ class CostTest : public ::testing::Test {
     return shape.ok() ? *shape : SessionShape{};
   }
   [[nodiscard]] Cost prefill(int64_t chunk, int64_t tokens) const {
-    const auto cost = prefill_cost(model_->model(), planner_, shape_of(chunk), tokens);
+    const auto cost = prefill_cost(model_->model(), planner_, shape_of(chunk), 0, tokens);
     EXPECT_TRUE(cost.ok());
     return cost.ok() ? *cost : Cost{};
   }

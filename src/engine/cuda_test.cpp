@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
 
+#include "engine/generate.h"
 #include "engine/oracle.h"
 #include "engine/sampler.h"
 #include "engine/test_sessions.h"
@@ -141,13 +144,25 @@ TEST_P(Cuda, PackedWeightsGiveWhatTheReferenceGives) {
   }
 }
 
-std::vector<kernels::DispatchRow> observed_rows(Session& session) {
-  std::vector<kernels::DispatchRow> rows;
+std::string text_of(const kernels::DispatchRow& row) {
+  return fmt::format("{} {} {} {} [{}] {}", row.phase, row.op, row.shape, row.variant, row.params,
+                     row.source_hash);
+}
+
+std::set<std::string> observed_rows(Session& session) {
+  std::set<std::string> rows;
   for (const kernels::TraceCount& counted : session.trace().rows()) {
-    rows.push_back(counted.row);
+    rows.insert(text_of(counted.row));
     EXPECT_FALSE(counted.launches.empty()) << counted.row.op << " " << counted.row.variant;
   }
   return rows;
+}
+
+// The texts of `some` that `others` lack, a line each.
+std::string missing_from(const std::set<std::string>& some, const std::set<std::string>& others) {
+  std::vector<std::string> missing;
+  std::ranges::set_difference(some, others, std::back_inserter(missing));
+  return fmt::format("{}", fmt::join(missing, "\n"));
 }
 
 TEST_P(Cuda, DispatchIsWhatThePlanPredicts) {
@@ -170,13 +185,14 @@ TEST_P(Cuda, DispatchIsWhatThePlanPredicts) {
         chunk_rows(static_cast<int64_t>(tokens.size()), session->plan().shape.chunk), true};
     const auto plan = plan_session(model->model(), planner, {}, passes, *gpu);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
-    std::vector<kernels::DispatchRow> predicted;
+    std::set<std::string> predicted;
     for (const PlannedCall& call : plan->calls) {
-      predicted.push_back(kernels::predicted_row(call.call, *call.choice));
+      predicted.insert(text_of(kernels::predicted_row(call.call, *call.choice)));
     }
-    std::ranges::sort(predicted);
-    predicted.erase(std::unique(predicted.begin(), predicted.end()), predicted.end());
-    EXPECT_EQ(observed_rows(*session), predicted) << fmt::format("{}", fmt::join(assignments, " "));
+    const std::set<std::string> observed = observed_rows(*session);
+    const std::string switches = fmt::format("{}", fmt::join(assignments, " "));
+    EXPECT_EQ(missing_from(observed, predicted), "") << "observed, not predicted: " << switches;
+    EXPECT_EQ(missing_from(predicted, observed), "") << "predicted, not observed: " << switches;
   }
 }
 
@@ -201,6 +217,34 @@ TEST(CudaMemory, IsThePlansAndStaysFlat) {
     ASSERT_TRUE(session->pick({}).ok());
   }
   EXPECT_EQ(gpu->memory_state()->available_bytes, before);
+}
+
+// What the device says is taken, on a model of some size; a small one has loaded the kernels before.
+TEST(CudaMemory, TakesFromTheDeviceWhatThePlanSays) {
+  RECKON_REQUIRE_CUDA(gpu);
+  const std::vector<int32_t> tokens(2048, 17);
+  const auto run_all = [&](Session& session) {
+    const auto count = std::min<size_t>(tokens.size(), static_cast<size_t>(session.capacity()) - 2);
+    EXPECT_TRUE(session.append(std::span(tokens).first(count)).ok());
+    EXPECT_TRUE(session.append(3).ok());
+    EXPECT_TRUE(session.pick({}).ok());
+  };
+  {
+    const auto small = open_model(golden_path("oracle/llama-s0"), on(gpu, "q4"));
+    ASSERT_NE(small, nullptr);
+    const auto session = make_session(*small, {}, {});
+    ASSERT_NE(session, nullptr);
+    run_all(*session);
+  }
+  const uint64_t before = gpu->memory_state()->available_bytes;
+  const auto model = open_model("synth:llama-8b,layers=4", on(gpu, "q4"));
+  ASSERT_NE(model, nullptr);
+  const auto session = make_session(*model, {}, {});
+  ASSERT_NE(session, nullptr);
+  run_all(*session);
+  const auto planned = static_cast<double>(session->plan().total_bytes);
+  const auto taken = static_cast<double>(before - gpu->memory_state()->available_bytes);
+  EXPECT_NEAR(taken / planned, 1.0, 0.01) << taken << " of " << planned;
 }
 
 TEST(CudaMemory, RefusesWhatDoesNotFit) {
@@ -235,6 +279,51 @@ TEST(CudaSampling, FollowsTheRule) {
         EXPECT_EQ(got->margin, expected->margin);
       }
     }
+  }
+}
+
+// A pass that runs ahead of its token changes neither the tokens nor where the session stands.
+TEST(CudaGenerate, RunsAheadUnseen) {
+  RECKON_REQUIRE_CUDA(gpu);
+  const auto model = open_model(golden_path("oracle/llama-s0"), on(gpu, "q4"));
+  ASSERT_NE(model, nullptr);
+  const std::vector<int32_t> prompt = longest_prompt(*model);
+  for (const double temperature : {0.0, 0.9}) {
+    GenerateOptions options;
+    options.max_tokens = 24;
+    options.sampler.temperature = temperature;
+    const auto session = make_session(*model, {}, {});
+    ASSERT_NE(session, nullptr);
+    ASSERT_TRUE(session->runs_ahead());
+    const auto whole = generate(*session, prompt, options, nullptr, {});
+    ASSERT_TRUE(whole.ok()) << whole.error().message;
+    ASSERT_EQ(whole->tokens.size(), 24U);
+
+    auto sampler = Sampler::create(options.sampler);
+    ASSERT_TRUE(sampler.ok());
+    const auto step_by_step = make_session(*model, {"decode.graph=off"}, {});
+    ASSERT_NE(step_by_step, nullptr);
+    ASSERT_TRUE(step_by_step->append(prompt).ok());
+    std::vector<int32_t> tokens;
+    while (tokens.size() < whole->tokens.size()) {
+      if (!tokens.empty()) {
+        ASSERT_TRUE(step_by_step->append(tokens.back()).ok());
+      }
+      const auto pick = step_by_step->pick(sampler->next());
+      ASSERT_TRUE(pick.ok()) << pick.error().message;
+      tokens.push_back(pick->token);
+    }
+    EXPECT_EQ(whole->tokens, tokens);
+    EXPECT_EQ(session->position(), step_by_step->position());
+
+    options.stop_tokens = {tokens[12]};
+    const auto stop = std::ranges::find(tokens, tokens[12]) - tokens.begin();
+    ASSERT_TRUE(session->truncate(0).ok());
+    const auto stopped = generate(*session, prompt, options, nullptr, {});
+    ASSERT_TRUE(stopped.ok());
+    EXPECT_EQ(stopped->stop, StopReason::kEndOfSequence);
+    EXPECT_EQ(stopped->tokens, std::vector<int32_t>(tokens.begin(), tokens.begin() + stop));
+    EXPECT_EQ(session->position(), static_cast<int64_t>(prompt.size()) + stop);
   }
 }
 

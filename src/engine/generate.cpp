@@ -80,34 +80,51 @@ Result<Generation> generate(Session& session, std::span<const int32_t> prompt,
   TextOutput output(tokenizer, sink);
   Generation generation;
   generation.prompt_tokens = static_cast<int64_t>(prompt.size());
+  // Keeps a token and passes its text on; why that was the last one.
+  const auto take = [&](const kernels::Pick& pick) -> std::optional<StopReason> {
+    const auto& stops = options.stop_tokens;
+    if (std::ranges::find(stops, pick.token) != stops.end()) return StopReason::kEndOfSequence;
+    generation.tokens.push_back(pick.token);
+    generation.margins.push_back(pick.margin);
+    if (output.push(pick.token) == Flow::kStop) return StopReason::kCancelled;
+    return std::nullopt;
+  };
 
-  int64_t start = now_ns();
+  const int64_t start = now_ns();
   TRY(session.append(prompt));
   TRY(session.wait());
   generation.prefill_ns = now_ns() - start;
+  if (options.max_tokens == 0) return generation;
 
-  while (static_cast<int64_t>(generation.tokens.size()) < options.max_tokens) {
-    start = now_ns();
-    if (!generation.tokens.empty()) {
-      if (session.position() == session.capacity()) {
-        generation.stop = StopReason::kContextFull;
-        break;
-      }
-      TRY(session.append(generation.tokens.back()));
+  TRY(session.start_pick(sampler.next()));
+  for (int64_t known = 0;;) {  // when the last token became known, or was passed on
+    const auto count = static_cast<int64_t>(generation.tokens.size()) + 1;
+    const bool more = count < options.max_tokens && session.position() < session.capacity();
+    const bool ahead = more && session.runs_ahead();
+    if (ahead) {
+      TRY(session.append_picked());
       ++generation.decode_passes;
     }
-    TRY_ASSIGN(const kernels::Pick pick, session.pick(sampler.next()));
-    if (!generation.tokens.empty()) generation.decode_ns += now_ns() - start;
-    if (std::ranges::find(options.stop_tokens, pick.token) != options.stop_tokens.end()) {
-      generation.stop = StopReason::kEndOfSequence;
+    TRY_ASSIGN(const kernels::Pick pick, session.take_pick());
+    const int64_t now = now_ns();
+    if (count > 1) generation.decode_ns += now - known;
+    known = now;
+    if (const auto stop = take(pick)) {
+      generation.stop = *stop;
+      if (ahead) TRY(session.truncate(session.position() - 1));
       break;
     }
-    generation.tokens.push_back(pick.token);
-    generation.margins.push_back(pick.margin);
-    if (output.push(pick.token) == Flow::kStop) {
-      generation.stop = StopReason::kCancelled;
+    if (count == options.max_tokens) break;
+    if (!more) {
+      generation.stop = StopReason::kContextFull;
       break;
     }
+    if (!ahead) {
+      known = now_ns();  // no pass ran while the callback did
+      TRY(session.append(pick.token));
+      ++generation.decode_passes;
+    }
+    TRY(session.start_pick(sampler.next()));
   }
   output.finish();
   return generation;

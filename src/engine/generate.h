@@ -1,7 +1,9 @@
 // Generation: a prompt's tokens in, text pieces and a full account out.
 //
 // Runs on the session's thread; the session must have room for the prompt at least. Times are wall
-// clock in nanoseconds and leave out the callback.
+// clock in nanoseconds and leave out the callback, but where a device runs ahead: there the next
+// token's pass has begun when the callback is called, and time goes on. A pass that ran ahead of a
+// stop is counted and taken back.
 #pragma once
 
 #include <cstdint>

@@ -68,13 +68,18 @@ class DryRun {
   std::vector<Activation> activations_;
 };
 
-// For each chunk from 0 (decode alone) to the shape's: the most scratch that a session with it may
-// need, over every row count that its passes may have. A call that the planner refuses will be
-// refused when it is made, so that it needs none.
-Result<std::vector<uint64_t>> scratch_by_chunk(const DryRun& dry_run,
-                                               const kernels::Planner& planner, int64_t chunk) {
+// What the passes of a session may need, over every row count that they may have.
+struct Needs {
+  // For each chunk from 0 (decode alone) to the shape's: the most scratch. A call that the planner
+  // refuses will be refused when it is made, so that it needs none.
+  std::vector<uint64_t> scratch_by_chunk;
+  std::set<kernels::Op> ops;
+};
+
+Result<Needs> needs_of(const DryRun& dry_run, const kernels::Planner& planner, int64_t chunk) {
   kernels::Planner probe = planner;  // what it memoises here is of no use later
-  std::vector<uint64_t> largest;
+  Needs needs;
+  std::vector<uint64_t>& largest = needs.scratch_by_chunk;
   for (int64_t rows = 0; rows <= chunk; ++rows) {
     kernels::Recorder recorder(probe);
     if (rows == 0) {
@@ -86,11 +91,12 @@ Result<std::vector<uint64_t>> scratch_by_chunk(const DryRun& dry_run,
     }
     largest.push_back(largest.empty() ? 0 : largest.back());
     for (const auto& counted : recorder.calls()) {
+      needs.ops.insert(counted.call.op);
       const auto choice = probe.choose(counted.call);
       if (choice.ok()) largest.back() = std::max(largest.back(), (*choice)->scratch_bytes);
     }
   }
-  return largest;
+  return needs;
 }
 
 // Adds a term of `bytes`; false where the sum leaves 63 bits.
@@ -105,6 +111,7 @@ bool add_term(SessionPlan& plan, MemoryTag tag, const std::string& name, uint64_
 
 bool add_buffers(SessionPlan& plan, const std::vector<BufferSpec>& specs) {
   for (const BufferSpec& spec : specs) {
+    if (does_without(spec, plan.ops)) continue;
     uint64_t values = 0;
     uint64_t bytes = 0;
     if (!multiply_checked(static_cast<uint64_t>(spec.rows), static_cast<uint64_t>(spec.columns),
@@ -143,12 +150,13 @@ std::string largest_terms(const SessionPlan& plan) {
 // Sessions of other shapes that would fit the budget.
 class Alternatives {
  public:
-  // `scratch` is scratch_by_chunk() of the plan's shape.
+  // `scratch` is the Needs' of the plan's shape.
   Alternatives(const models::Model& model, const kernels::Backend& backend, const SessionPlan& plan,
                std::vector<uint64_t> scratch, uint64_t budget)
       : model_(model),
         backend_(backend),
         shape_(plan.shape),
+        ops_(plan.ops),
         scratch_(std::move(scratch)),
         budget_(budget) {}
 
@@ -180,6 +188,7 @@ class Alternatives {
   [[nodiscard]] bool fits(int64_t capacity, int64_t chunk) const {
     SessionPlan plan;
     plan.shape = shape_;
+    plan.ops = ops_;
     plan.shape.capacity = capacity;
     plan.shape.chunk = std::min(chunk, capacity);
     return add_terms(plan, model_, backend_, scratch_[static_cast<size_t>(plan.shape.chunk)]) &&
@@ -189,6 +198,7 @@ class Alternatives {
   const models::Model& model_;
   const kernels::Backend& backend_;
   const SessionShape& shape_;
+  const std::set<kernels::Op>& ops_;
   std::vector<uint64_t> scratch_;
   uint64_t budget_;
 };
@@ -246,6 +256,10 @@ SessionBuffers session_buffers(const models::Model& model, const SessionShape& s
           model.activation_specs(shape.chunk, logit_rows)};
 }
 
+bool does_without(const BufferSpec& spec, const std::set<kernels::Op>& ops) {
+  return spec.only_for && !ops.contains(*spec.only_for);
+}
+
 Result<std::vector<PlannedCall>> plan_calls(const models::Model& model, kernels::Planner& planner,
                                             const SessionShape& shape, const PassKinds& passes) {
   const DryRun dry_run(model, shape);
@@ -275,9 +289,9 @@ Result<SessionPlan> plan_session(const models::Model& model, kernels::Planner& p
   SessionPlan plan;
   TRY_ASSIGN(plan.shape, resolve_shape(model, planner, shape));
   TRY_ASSIGN(plan.calls, plan_calls(model, planner, plan.shape, passes));
-  TRY_ASSIGN(const std::vector<uint64_t> scratch,
-             scratch_by_chunk(DryRun(model, plan.shape), planner, plan.shape.chunk));
-  if (!add_terms(plan, model, backend, scratch.back())) {
+  TRY_ASSIGN(Needs needs, needs_of(DryRun(model, plan.shape), planner, plan.shape.chunk));
+  plan.ops = std::move(needs.ops);
+  if (!add_terms(plan, model, backend, needs.scratch_by_chunk.back())) {
     return refused(fmt::format(
         "a context of {} positions in chunks of {} needs more memory than can be addressed",
         plan.shape.capacity, plan.shape.chunk));
@@ -289,9 +303,9 @@ Status check_budget(const models::Model& model, const kernels::Planner& planner,
                     const SessionPlan& plan, const Budget& budget,
                     const kernels::Backend& backend) {
   if (plan.total_bytes <= budget.bytes) return {};
-  TRY_ASSIGN(std::vector<uint64_t> scratch,
-             scratch_by_chunk(DryRun(model, plan.shape), planner, plan.shape.chunk));
-  const Alternatives alternatives(model, backend, plan, std::move(scratch), budget.bytes);
+  TRY_ASSIGN(Needs needs, needs_of(DryRun(model, plan.shape), planner, plan.shape.chunk));
+  const Alternatives alternatives(model, backend, plan, std::move(needs.scratch_by_chunk),
+                                  budget.bytes);
   return refused(fmt::format(
       "a context of {} in chunks of {} needs {}, but {} leaves {}; the largest terms are {}; {}",
       plan.shape.capacity, plan.shape.chunk, format_bytes(plan.total_bytes), budget.source,

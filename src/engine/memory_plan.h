@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct PlannedCall {
 
 struct SessionPlan {
   SessionShape shape;  // with chunk resolved
+  std::set<kernels::Op> ops;  // that any pass of the session may call
   std::vector<PlannedCall> calls;
   std::vector<MemoryTerm> terms;  // weights, state, activations, scratch
   uint64_t total_bytes = 0;
@@ -64,6 +66,8 @@ struct SessionBuffers {
   std::vector<models::BufferSpec> activations;
 };
 [[nodiscard]] SessionBuffers session_buffers(const models::Model& model, const SessionShape& shape);
+// Whether a session that calls these ops only does without the buffer.
+[[nodiscard]] bool does_without(const models::BufferSpec& spec, const std::set<kernels::Op>& ops);
 
 // The calls of the passes and of the verifies in a session of a resolved shape. Errors: what the
 // planner reports for one of them; a prefill of more rows than the chunk (usage).

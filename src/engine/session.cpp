@@ -52,7 +52,8 @@ Result<std::unique_ptr<Session>> Session::create(const LoadedModel& model,
 
 Status Session::allocate(kernels::BufferAudit* audit) {
   arenas_.adopt(MemoryTag::kWeights, "weights", model_.model().info().weight_bytes);
-  const auto allocate = [&](const models::BufferSpec& spec) {
+  const auto allocate = [&](const models::BufferSpec& spec) -> Result<void*> {
+    if (does_without(spec, plan_.ops)) return nullptr;
     const int64_t bytes = row_bytes(spec.type, spec.rows * spec.columns);
     return arenas_.allocate(spec.tag, spec.name, static_cast<uint64_t>(bytes));
   };
@@ -97,7 +98,7 @@ void Session::watch_buffers(kernels::BufferAudit& audit) const {
   }
 }
 
-Status Session::run(Phase phase, std::span<const int32_t> tokens) {
+Status Session::run(Phase phase, std::span<const int32_t> tokens, bool picked_token) {
   const LogitRows logit_rows = phase == Phase::kPrefill  ? plan_.shape.logit_rows
                                : phase == Phase::kVerify ? LogitRows::kAll
                                                          : LogitRows::kLast;
@@ -117,7 +118,8 @@ Status Session::run(Phase phase, std::span<const int32_t> tokens) {
   const kernels::Step step{.phase = phase,
                            .tokens = tokens,
                            .first_position = position_,
-                           .repeatable = phase != Phase::kPrefill && !observer_};
+                           .repeatable = phase != Phase::kPrefill && !observer_,
+                           .picked_token = picked_token};
   TRY(executor_->run(step, [&](kernels::Ops& ops) {
     return model_.model().forward(ops, pass, state_, activations_);
   }));
@@ -195,9 +197,23 @@ Result<Activation> Session::verify(std::span<const int32_t> tokens) {
 }
 
 Result<kernels::Pick> Session::pick(const kernels::Sampling& sampling) {
+  TRY(start_pick(sampling));
+  return take_pick();
+}
+
+Status Session::start_pick(const kernels::Sampling& sampling) {
   RECKON_CHECK(logits_.rows > 0);
-  TRY_ASSIGN(const std::vector<kernels::Pick> picks,
-             executor_->sample(logits_.row_range(logits_.rows - 1, 1), sampling));
+  return executor_->start_sample(logits_.row_range(logits_.rows - 1, 1), sampling);
+}
+
+Status Session::append_picked() {
+  const int32_t stand_in[] = {0};
+  TRY(check_room(stand_in));
+  return run(Phase::kDecode, stand_in, true);
+}
+
+Result<kernels::Pick> Session::take_pick() {
+  TRY_ASSIGN(const std::vector<kernels::Pick> picks, executor_->take_picks());
   return checked(picks[0]);
 }
 

@@ -66,6 +66,14 @@ class Session {
   // Picks from the last logits, where they are: on the device. Fails where one is not finite.
   [[nodiscard]] Result<kernels::Pick> pick(const kernels::Sampling& sampling);
 
+  // The same in two steps, with the picked token's own pass between them where the device runs
+  // ahead of the host: start_pick(), then append_picked() (as append() of the token that is being
+  // picked), then take_pick(). Nothing else comes between; truncate() takes the pass back.
+  [[nodiscard]] bool runs_ahead() const { return executor_->runs_ahead(); }
+  [[nodiscard]] Status start_pick(const kernels::Sampling& sampling);
+  [[nodiscard]] Status append_picked();
+  [[nodiscard]] Result<kernels::Pick> take_pick();
+
   // Waits until every pass is done; for clocks.
   [[nodiscard]] Status wait() { return executor_->wait(); }
 
@@ -90,7 +98,8 @@ class Session {
   [[nodiscard]] Status check_room(std::span<const int32_t> tokens) const;
   [[nodiscard]] Status prefill_chunks(std::span<const int32_t> tokens,
                                       const ChunkLogits& each_chunk);
-  [[nodiscard]] Status run(kernels::Phase phase, std::span<const int32_t> tokens);
+  [[nodiscard]] Status run(kernels::Phase phase, std::span<const int32_t> tokens,
+                           bool picked_token = false);
   [[nodiscard]] Result<std::span<const float>> last_logits();
 
   const LoadedModel& model_;

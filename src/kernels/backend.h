@@ -33,6 +33,9 @@ struct Step {
   // The same calls on the same buffers as every other repeatable step of this phase and number of
   // tokens: a backend may record them once and replay them.
   bool repeatable = false;
+  // The one token is what the last start_sample() picks, which this host need not know yet:
+  // tokens[0] counts for nothing. Only where the executor runs ahead.
+  bool picked_token = false;
 };
 
 // Runs passes in the order in which they are given.
@@ -43,9 +46,14 @@ class Executor {
 
   // Runs `work` for the step, or replays it; may return before a device is done.
   [[nodiscard]] virtual Status run(const Step& step, const Work& work) = 0;
-  // Picks a token from each row of logits, by the decode phase's kernels, and waits for it.
-  [[nodiscard]] virtual Result<std::vector<Pick>> sample(Activation logits,
-                                                         const Sampling& sampling) = 0;
+  // Picks a token from each row of logits, by the decode phase's kernels; may return before it is
+  // done. One pick at a time: take_picks() comes before the next one.
+  [[nodiscard]] virtual Status start_sample(Activation logits, const Sampling& sampling) = 0;
+  // Waits for what start_sample() picked, not for the passes behind it.
+  [[nodiscard]] virtual Result<std::vector<Pick>> take_picks() = 0;
+  // Whether passes return before they are done, so that the next one is worth starting before its
+  // token is known here.
+  [[nodiscard]] virtual bool runs_ahead() const = 0;
   // Waits for every pass before, and reports what a device found wrong in them.
   [[nodiscard]] virtual Status wait() = 0;
   // The values where the host can read them, once every pass before is done. Valid until the next

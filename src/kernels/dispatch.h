@@ -63,6 +63,8 @@ class Dispatcher final : public Ops {
   Status run_fused(const MatmulGroupArgs& args) override;
   Status run_fused(const MatmulSwigluArgs& args) override;
   Status run_fused(const RopeAttentionArgs& args) override;
+  Status run_fused(const AddNormMatmulGroupArgs& args) override;
+  Status run_fused(const AddNormMatmulSwigluArgs& args) override;
 
  private:
   template <typename Function, typename Args>

@@ -19,7 +19,8 @@ namespace reckon::kernels {
 // In the order of Op.
 using KernelFn =
     std::variant<EmbeddingFn, RmsNormFn, MatmulFn, RopeFn, AttentionFn, SwigluFn, AddFn, SampleFn,
-                 AddRmsNormFn, MatmulGroupFn, MatmulSwigluFn, RopeAttentionFn>;
+                 AddRmsNormFn, MatmulGroupFn, MatmulSwigluFn, RopeAttentionFn,
+                 AddNormMatmulGroupFn, AddNormMatmulSwigluFn>;
 
 struct Variant {
   Op op = Op::kMatmul;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,6 +39,9 @@ struct BufferSpec {
   int64_t rows = 0;
   int64_t columns = 0;
   DType type = DType::kF32;
+  // Only calls of this op touch it: a session whose plan fuses them all away has no such buffer,
+  // and passes give null for it.
+  std::optional<kernels::Op> only_for = std::nullopt;
 };
 
 // One buffer of per-sequence state.

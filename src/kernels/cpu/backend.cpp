@@ -3,7 +3,9 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
+#include "base/check.h"
 #include "base/thread_pool.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/bounds.h"
@@ -25,16 +27,18 @@ class CpuExecutor final : public Executor {
                               .audit = resources.audit}) {}
 
   Status run(const Step& step, const Work& work) override {
+    RECKON_CHECK(!step.picked_token);
     dispatcher_.set_phase(step.phase);
     return work(dispatcher_);
   }
 
-  Result<std::vector<Pick>> sample(Activation logits, const Sampling& sampling) override {
-    std::vector<Pick> picks(static_cast<size_t>(logits.rows));
+  Status start_sample(Activation logits, const Sampling& sampling) override {
+    picks_.resize(static_cast<size_t>(logits.rows));
     dispatcher_.set_phase(Phase::kDecode);
-    TRY(dispatcher_.sample(logits, sampling, picks));
-    return picks;
+    return dispatcher_.sample(logits, sampling, picks_);
   }
+  Result<std::vector<Pick>> take_picks() override { return picks_; }
+  bool runs_ahead() const override { return false; }
 
   Status wait() override { return {}; }
 
@@ -47,6 +51,7 @@ class CpuExecutor final : public Executor {
   BufferAudit* audit_;
   ThreadPool threads_;
   Dispatcher dispatcher_;
+  std::vector<Pick> picks_;
 };
 
 // A line "Name:   123 kB" of /proc/meminfo, in bytes.

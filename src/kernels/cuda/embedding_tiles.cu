@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t column = i % k;
   wait_for_previous();
   if (row >= rows) return;
-  const int64_t token = tokens[row];
+  const int64_t token = max(tokens[row], 0);  // a pick that failed is below 0, and reported later
   const int64_t strip = (k + kTileColumns - 1) / kTileColumns;  // in tiles
   const uint8_t* tile = tiles + (token / kTileRows * strip + column / kTileColumns) * kBytes;
   out[i] = element<kType>(tile, static_cast<int>(token % kTileRows),

@@ -52,6 +52,7 @@ Status CudaExecutor::set_up(const GemvDevice& gemv) {
   }
   TRY_ASSIGN(stream_, make_stream());
   TRY_ASSIGN(inputs_sent_, make_event());
+  TRY_ASSIGN(picks_read_, make_event());
   TRY_ASSIGN(inputs_, make_pinned(picks_at(resources_.max_rows)));
   TRY_ASSIGN(picks_, make_pinned(static_cast<uint64_t>(resources_.max_rows) * sizeof(Pick)));
   auto* device = static_cast<char*>(resources_.step_memory);
@@ -89,10 +90,26 @@ Status CudaExecutor::send_inputs(std::span<const int32_t> tokens) {
   return status_of(cudaEventRecord(inputs_sent_.get(), stream_.get()), "marking the inputs");
 }
 
+Pick* CudaExecutor::device_picks() const {
+  return reinterpret_cast<Pick*>(static_cast<char*>(resources_.step_memory) +
+                                 picks_at(resources_.max_rows));
+}
+
+// Puts the token that was picked last where the pass reads its tokens.
+Status CudaExecutor::use_picked_token() {
+  RECKON_CHECK(picked_rows_ == 1);
+  return status_of(
+      cudaMemcpyAsync(static_cast<char*>(resources_.step_memory) + kTokensAt,
+                      &device_picks()->token, sizeof(int32_t), cudaMemcpyDeviceToDevice,
+                      stream_.get()),
+      "passing on the picked token");
+}
+
 Status CudaExecutor::run(const Step& step, const Work& work) {
   RECKON_CHECK(static_cast<int64_t>(step.tokens.size()) <= resources_.max_rows);
   input_.first_position = step.first_position;
   TRY(send_inputs(step.tokens));
+  if (step.picked_token) TRY(use_picked_token());
   dispatcher_->set_phase(step.phase);
   if (!step.repeatable || planner_.switches().get("decode.graph") == "off") {
     return work(*dispatcher_);
@@ -128,21 +145,26 @@ Result<CudaExecutor::Captured> CudaExecutor::capture(const Work& work) {
   return captured;
 }
 
-Result<std::vector<Pick>> CudaExecutor::sample(Activation logits, const Sampling& sampling) {
+Status CudaExecutor::start_sample(Activation logits, const Sampling& sampling) {
   RECKON_CHECK(logits.rows <= resources_.max_rows);
   input_.temperature = sampling.temperature;
   input_.uniform = sampling.uniform;
   if (input_ != sent_) TRY(send_inputs({}));
-  auto* device = reinterpret_cast<Pick*>(static_cast<char*>(resources_.step_memory) +
-                                         picks_at(resources_.max_rows));
-  std::vector<Pick> picks(static_cast<size_t>(logits.rows));
+  picked_rows_ = static_cast<size_t>(logits.rows);
   dispatcher_->set_phase(Phase::kDecode);
-  TRY(dispatcher_->sample(logits, sampling, {device, picks.size()}));
-  const size_t bytes = picks.size() * sizeof(Pick);
-  TRY(status_of(cudaMemcpyAsync(picks_.get(), device, bytes, cudaMemcpyDeviceToHost, stream_.get()),
+  TRY(dispatcher_->sample(logits, sampling, {device_picks(), picked_rows_}));
+  const size_t bytes = picked_rows_ * sizeof(Pick);
+  TRY(status_of(cudaMemcpyAsync(picks_.get(), device_picks(), bytes, cudaMemcpyDeviceToHost,
+                                stream_.get()),
                 "reading the picked tokens"));
-  TRY(wait());
-  note({device, bytes, AccessKind::kRead});
+  return status_of(cudaEventRecord(picks_read_.get(), stream_.get()), "marking the picked tokens");
+}
+
+Result<std::vector<Pick>> CudaExecutor::take_picks() {
+  TRY(status_of(cudaEventSynchronize(picks_read_.get()), "picking tokens"));
+  const size_t bytes = picked_rows_ * sizeof(Pick);
+  note({device_picks(), bytes, AccessKind::kRead});
+  std::vector<Pick> picks(picked_rows_);
   std::memcpy(picks.data(), picks_.get(), bytes);
   return picks;
 }

@@ -1,7 +1,7 @@
 // Runs passes on one stream of the device, and repeatable ones as captured graphs.
 //
-// One executor, one thread. A pass returns when it is queued; wait(), sample() and host_view() wait
-// for it. A graph is captured for each (phase, number of tokens) at its first run and replayed
+// One executor, one thread. A pass returns when it is queued; wait() and host_view() wait for it,
+// take_picks() for the pick alone. A graph is captured for each (phase, number of tokens) at its first run and replayed
 // afterwards; kernels read the step's inputs from device memory, so that a replay needs nothing but
 // new inputs. The trace counts a replay as it counts the captured rows.
 #pragma once
@@ -28,8 +28,9 @@ class CudaExecutor final : public Executor {
   ~CudaExecutor() override;
 
   [[nodiscard]] Status run(const Step& step, const Work& work) override;
-  [[nodiscard]] Result<std::vector<Pick>> sample(Activation logits,
-                                                 const Sampling& sampling) override;
+  [[nodiscard]] Status start_sample(Activation logits, const Sampling& sampling) override;
+  [[nodiscard]] Result<std::vector<Pick>> take_picks() override;
+  [[nodiscard]] bool runs_ahead() const override { return true; }
   [[nodiscard]] Status wait() override;
   [[nodiscard]] Result<Activation> host_view(Activation values) override;
 
@@ -46,6 +47,8 @@ class CudaExecutor final : public Executor {
   [[nodiscard]] Status set_up(const GemvDevice& gemv);
   void note(const Access& access) const;
   [[nodiscard]] Status send_inputs(std::span<const int32_t> tokens);
+  [[nodiscard]] Status use_picked_token();
+  [[nodiscard]] Pick* device_picks() const;
   [[nodiscard]] Result<const Captured*> captured(const Step& step, const Work& work);
   [[nodiscard]] Result<Captured> capture(const Work& work);
 
@@ -58,6 +61,8 @@ class CudaExecutor final : public Executor {
   Event inputs_sent_;  // after it the pinned inputs may be written again
   Pinned inputs_;      // StepInput, then max_rows tokens; the device's have the same layout
   Pinned picks_;
+  Event picks_read_;         // after it picks_ holds what was picked
+  size_t picked_rows_ = 0;   // by the last start_sample()
   Pinned view_;
   uint64_t view_bytes_ = 0;
   std::unique_ptr<BlasLt> blaslt_;  // null where the library is missing
