@@ -1,13 +1,14 @@
-// Writes when each kernel of a program ran on the GPU: a library that the CUDA driver loads into any
-// program at its first call.
+// Writes when each kernel of a program ran on the GPU: a library that the CUDA driver loads into
+// any program at its first call.
 //
 //   CUDA_INJECTION64_PATH=build/cuda/libtimeline.so RECKON_TIMELINE=steps.csv
 //     reckon bench -m synth:llama-8b --quant q4 --backend cuda -p 0 -n 32
 //   tools/gpu_gaps.py steps.csv
 //
 // One line a kernel or copy, in the order of completion: start and end in ns of the GPU's clock,
-// the graph that launched it (0: none), the number of that launch, the name. CUPTI records every node of a graph, which costs
-// time of its own: compare the traced program's speed with the untraced one's.
+// the graph that launched it (0: none), the number of that launch, the name. CUPTI records every
+// node of a graph, which costs time of its own: compare the traced program's speed with the
+// untraced one's.
 #include <cupti.h>
 
 #include <cstdint>

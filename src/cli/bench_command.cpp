@@ -157,12 +157,11 @@ Status add_shares(std::vector<BenchTest>& tests, const engine::Session& session,
   for (BenchTest& test : tests) {
     const bool prefill = test.phase == kernels::Phase::kPrefill;
     TRY_ASSIGN(const kernels::Cost cost,
-               prefill ? engine::prefill_cost(session.model(), session.planner(),
-                                              session.plan().shape, test.first_position,
-                                              test.tokens)
-                       : engine::decode_cost(session.model(), session.planner(),
-                                             session.plan().shape, test.first_position,
-                                             test.tokens));
+               prefill
+                   ? engine::prefill_cost(session.model(), session.planner(), session.plan().shape,
+                                          test.first_position, test.tokens)
+                   : engine::decode_cost(session.model(), session.planner(), session.plan().shape,
+                                         test.first_position, test.tokens));
     test.shares = shares_of(cost, test.tokens, test.mean_rate, bounds);
   }
   return {};
@@ -348,8 +347,7 @@ void add_bench_command(Cli& cli) {
   command->add_option("-n,--n-gen", options->generate, "decode this many tokens; 0 skips (128)")
       ->type_name("N")
       ->check(whole_number(0, kMostTokens));
-  command
-      ->add_option("-d,--n-depth", options->depth, "behind this many tokens of context (0)")
+  command->add_option("-d,--n-depth", options->depth, "behind this many tokens of context (0)")
       ->type_name("N")
       ->check(whole_number(0, kMostTokens));
   command->add_option("-r,--repetitions", options->repetitions, "how often (5)")

@@ -20,8 +20,8 @@ namespace reckon::engine {
 // resolved; errors as for plan_session().
 [[nodiscard]] Result<kernels::Cost> prefill_cost(const models::Model& model,
                                                  const kernels::Planner& planner,
-                                                 const SessionShape& shape,
-                                                 int64_t first_position, int64_t tokens);
+                                                 const SessionShape& shape, int64_t first_position,
+                                                 int64_t tokens);
 
 // A decode of `tokens`, one by one, the first at `first_position`.
 [[nodiscard]] Result<kernels::Cost> decode_cost(const models::Model& model,

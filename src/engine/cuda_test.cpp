@@ -219,7 +219,8 @@ TEST(CudaMemory, IsThePlansAndStaysFlat) {
   EXPECT_EQ(gpu->memory_state()->available_bytes, before);
 }
 
-// What the device says is taken, on a model of some size; a small one has loaded the kernels before.
+// What the device says is taken, on a model of some size; a small one has loaded the kernels
+// before.
 TEST(CudaMemory, TakesFromTheDeviceWhatThePlanSays) {
   RECKON_REQUIRE_CUDA(gpu);
   const std::vector<int32_t> tokens(2048, 17);

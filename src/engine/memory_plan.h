@@ -36,7 +36,7 @@ struct PlannedCall {
 };
 
 struct SessionPlan {
-  SessionShape shape;  // with chunk resolved
+  SessionShape shape;         // with chunk resolved
   std::set<kernels::Op> ops;  // that any pass of the session may call
   std::vector<PlannedCall> calls;
   std::vector<MemoryTerm> terms;  // weights, state, activations, scratch

@@ -169,8 +169,8 @@ OracleTolerance on_gpu_tolerance(const LoadedModel& model, const kernels::Switch
   const bool bf16 = std::ranges::any_of(model.weights(), [](const models::PlacedWeight& weight) {
     return weight.placed.type == DType::kBF16;
   });
-  const bool fast = switches.get("numerics") != "reference" &&
-                    switches.get("prefill.numerics") == "fast";
+  const bool fast =
+      switches.get("numerics") != "reference" && switches.get("prefill.numerics") == "fast";
   if (bf16 && fast) {
     return {OracleMeasure::kRowNorm, 2e-2, 0.5};
   }

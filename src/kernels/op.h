@@ -11,7 +11,8 @@ enum class DType : uint8_t;
 
 namespace kernels {
 
-// Those from kAddRmsNorm on are compositions of others that a backend may run as one kernel (ops.h).
+// Those from kAddRmsNorm on are compositions of others that a backend may run as one kernel
+// (ops.h).
 enum class Op : uint8_t {
   kEmbedding,
   kRmsNorm,

@@ -43,8 +43,8 @@ struct Sampling {
   double uniform = 0;      // a random number in [0, 1), used where the temperature is above 0
 };
 
-// The RMS norm of residual + x, all [rows, k]. `sum` gets residual + x: residual's memory or its own,
-// its own for compositions with matmuls. `normed` is memory for the result.
+// The RMS norm of residual + x, all [rows, k]. `sum` gets residual + x: residual's memory or its
+// own, its own for compositions with matmuls. `normed` is memory for the result.
 struct NormedSum {
   Activation x, residual, sum;
   const Weight& weight;

@@ -17,10 +17,9 @@
 namespace reckon::kernels {
 
 // In the order of Op.
-using KernelFn =
-    std::variant<EmbeddingFn, RmsNormFn, MatmulFn, RopeFn, AttentionFn, SwigluFn, AddFn, SampleFn,
-                 AddRmsNormFn, MatmulGroupFn, MatmulSwigluFn, RopeAttentionFn,
-                 AddNormMatmulGroupFn, AddNormMatmulSwigluFn>;
+using KernelFn = std::variant<EmbeddingFn, RmsNormFn, MatmulFn, RopeFn, AttentionFn, SwigluFn,
+                              AddFn, SampleFn, AddRmsNormFn, MatmulGroupFn, MatmulSwigluFn,
+                              RopeAttentionFn, AddNormMatmulGroupFn, AddNormMatmulSwigluFn>;
 
 struct Variant {
   Op op = Op::kMatmul;

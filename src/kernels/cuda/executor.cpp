@@ -98,11 +98,10 @@ Pick* CudaExecutor::device_picks() const {
 // Puts the token that was picked last where the pass reads its tokens.
 Status CudaExecutor::use_picked_token() {
   RECKON_CHECK(picked_rows_ == 1);
-  return status_of(
-      cudaMemcpyAsync(static_cast<char*>(resources_.step_memory) + kTokensAt,
-                      &device_picks()->token, sizeof(int32_t), cudaMemcpyDeviceToDevice,
-                      stream_.get()),
-      "passing on the picked token");
+  return status_of(cudaMemcpyAsync(static_cast<char*>(resources_.step_memory) + kTokensAt,
+                                   &device_picks()->token, sizeof(int32_t),
+                                   cudaMemcpyDeviceToDevice, stream_.get()),
+                   "passing on the picked token");
 }
 
 Status CudaExecutor::run(const Step& step, const Work& work) {
@@ -154,9 +153,9 @@ Status CudaExecutor::start_sample(Activation logits, const Sampling& sampling) {
   dispatcher_->set_phase(Phase::kDecode);
   TRY(dispatcher_->sample(logits, sampling, {device_picks(), picked_rows_}));
   const size_t bytes = picked_rows_ * sizeof(Pick);
-  TRY(status_of(cudaMemcpyAsync(picks_.get(), device_picks(), bytes, cudaMemcpyDeviceToHost,
-                                stream_.get()),
-                "reading the picked tokens"));
+  TRY(status_of(
+      cudaMemcpyAsync(picks_.get(), device_picks(), bytes, cudaMemcpyDeviceToHost, stream_.get()),
+      "reading the picked tokens"));
   return status_of(cudaEventRecord(picks_read_.get(), stream_.get()), "marking the picked tokens");
 }
 

@@ -1,9 +1,9 @@
 // Runs passes on one stream of the device, and repeatable ones as captured graphs.
 //
 // One executor, one thread. A pass returns when it is queued; wait() and host_view() wait for it,
-// take_picks() for the pick alone. A graph is captured for each (phase, number of tokens) at its first run and replayed
-// afterwards; kernels read the step's inputs from device memory, so that a replay needs nothing but
-// new inputs. The trace counts a replay as it counts the captured rows.
+// take_picks() for the pick alone. A graph is captured for each (phase, number of tokens) at its
+// first run and replayed afterwards; kernels read the step's inputs from device memory, so that a
+// replay needs nothing but new inputs. The trace counts a replay as it counts the captured rows.
 #pragma once
 
 #include <map>
@@ -61,8 +61,8 @@ class CudaExecutor final : public Executor {
   Event inputs_sent_;  // after it the pinned inputs may be written again
   Pinned inputs_;      // StepInput, then max_rows tokens; the device's have the same layout
   Pinned picks_;
-  Event picks_read_;         // after it picks_ holds what was picked
-  size_t picked_rows_ = 0;   // by the last start_sample()
+  Event picks_read_;        // after it picks_ holds what was picked
+  size_t picked_rows_ = 0;  // by the last start_sample()
   Pinned view_;
   uint64_t view_bytes_ = 0;
   std::unique_ptr<BlasLt> blaslt_;  // null where the library is missing

@@ -1,6 +1,6 @@
-// fast_tile: matmuls for prefill that take weights as tiles (weight_tiles.h) of p4, p8, f16 or bf16,
-// unpack them in flight and multiply them with the tensor cores; no other copy of them ever lies in
-// memory. Numerics class fast.
+// fast_tile: matmuls for prefill that take weights as tiles (weight_tiles.h) of p4, p8, f16 or
+// bf16, unpack them in flight and multiply them with the tensor cores; no other copy of them ever
+// lies in memory. Numerics class fast.
 //
 // On compute capability 9.0 the products run on wgmma, elsewhere (8.0 and up) on mma.m16n8k16.
 // Plain header: no CUDA types.
