@@ -9,8 +9,7 @@
 // exact: the order of operations, which makes a row's bits depend on its own position only -
 // decode, verify and prefill in any chunks, on any grid and capacity, agree:
 //  - The positions 0 ... P of a row are cut into segments whose bounds depend on the position
-//  alone:
-//    32 of 64 positions, then 32 to each doubling of the context (attention_segments.cuh). A
+//    alone: 32 of 64 positions, then 32 to each doubling of the context (attention_segments.cuh). A
 //    segment is reduced on its own, tile by tile of 64 positions in ascending order, with a running
 //    maximum; the last one ends at P, and what is masked adds exact zeros.
 //  - Segments are combined in ascending order into (M, S, O): M' = max(M, m);

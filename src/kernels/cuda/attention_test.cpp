@@ -74,13 +74,13 @@ TEST_F(CudaAttention, EdgesOfTilesAndSegmentsMatchTheReference) {
 }
 
 TEST_F(CudaAttention, FastRowsOfAnyChunksMatchTheReference) {
-  for (const Heads& heads : {Heads{8, 2, 64}, Heads{4, 4, 128}}) {
-    Sequence s(heads, DType::kF16, 0, 400, random);
-    const Outcome wanted = expected(s, 400);
+  for (const Heads& heads : {Heads{4, 2, 64}, Heads{2, 2, 128}}) {
+    Sequence s(heads, DType::kF16, 0, 260, random);
+    const Outcome wanted = expected(s, 260);
     for_each_row(Op::kAttention, [&](const Variant& row) {
       if (row.numerics != NumericsClass::kFast) return;
-      for (const int64_t chunk : {16, 33, 128, 200, 400}) {
-        expect_rows_close(attend(row, s, 400, chunk).out, wanted.out, s.rows * heads.queries,
+      for (const int64_t chunk : {16, 33, 128, 260}) {
+        expect_rows_close(attend(row, s, 260, chunk).out, wanted.out, s.rows * heads.queries,
                           tolerance(row));
       }
     });

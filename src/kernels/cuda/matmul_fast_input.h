@@ -27,8 +27,7 @@ enum class InputOrder : uint8_t {
   // [rows, k rounded up to 64], natural order.
   kRows,
   // [k / 64 rounded up][rows rounded up as given][64]: per block of 64 columns, a row of 128 bytes
-  // a
-  // token, ready to be copied into shared memory as wgmma's and ldmatrix's operand: column
+  // a token, ready to be copied into shared memory as wgmma's and ldmatrix's operand: column
   // 16t + 4w + 2q + h stands at position 16w + 8q + 2t + h, as weight_tiles.h numbers the slots,
   // and the 16-byte piece i of row r stands at i ^ (r % 8), the 128-byte swizzle.
   kTiles,

@@ -9,19 +9,16 @@
 //  - activations lie in global memory as wgmma wants them in shared memory (matmul_fast_input.h):
 //    a stage of x is one bulk copy, without a tensor map.
 //  - a strip of weights belongs to one warp, which copies it for itself (cp.async into a ring of
-//  its
-//    own): no barrier, and the copies of the next tile start before this one ends. As bulk copies
-//    by one warp, 576 bytes each, they cost 100 cycles apiece and starved tiles of 128 tokens and
-//    fewer.
+//    its own): no barrier, and the copies of the next tile start before this one ends. As bulk
+//    copies by one warp, 576 bytes each, they cost 100 cycles apiece and starved tiles of 128
+//    tokens and fewer.
 //  - two warpgroups multiply, one more warp copies x. Where the accumulators are large, it stands
-//  for
-//  a
-//    whole third warpgroup, which gives its registers to the others (setmaxnreg): 128 accumulators
-//    and two sets of A fragments want more than the 168 that the assembler grants otherwise.
+//    for a whole third warpgroup, which gives its registers to the others (setmaxnreg): 128
+//    accumulators and two sets of A fragments want more than the 168 that the assembler grants
+//    otherwise.
 //  - the next block of K is unpacked into a second set of A registers while the tensor cores work
-//  on
-//    this one. In groups of a single k-step, the wait for the next stage's barrier, its loads and
-//    its first unpacking had only one step in flight to hide behind: 18 % slower at 128 × 256.
+//    on this one. In groups of a single k-step, the wait for the next stage's barrier, its loads
+//    and its first unpacking had only one step in flight to hide behind: 18 % slower at 128 × 256.
 //  - K is split over a cluster where there are fewer tiles than multiprocessors. Partial sums meet
 //    in distributed shared memory, in ascending order: deterministic, and no second launch.
 #pragma once
