@@ -10,34 +10,35 @@ constexpr int64_t divided_up(int64_t value, int64_t by) {
 }
 
 // What a block of 64 of K and what a tile beside its blocks cost, in microseconds on an H200,
-// fitted to p4 weights over 7 shapes × 8 numbers of rows (matmul_fast_bench sweep). The cut that
-// the model picks was 1.2 % slower than the fastest on average. Only proportions matter.
+// fitted to p4 weights over 13 shapes × 8 numbers of rows (matmul_fast_bench sweep). The cut that
+// the model picks was 1.7 % slower than the fastest on average. Only proportions matter.
 struct Cost {
   int slices, tokens;
   int blocks;           // that share a multiprocessor
   double block, alone;  // alone: where each has a multiprocessor to itself
   double tile;
 };
-constexpr Cost kCosts[] = {{1, 16, 2, 0.440, 0.303, 0.60},  {1, 32, 2, 0.456, 0.330, 0.65},
-                           {1, 64, 2, 0.607, 0.367, 1.98},  {1, 128, 1, 0.380, 0.380, 2.68},
-                           {1, 160, 1, 0.430, 0.430, 3.15}, {1, 192, 1, 0.472, 0.472, 3.89},
-                           {1, 256, 1, 0.610, 0.610, 5.79}, {2, 16, 2, 0.616, 0.483, 2.62},
-                           {2, 32, 2, 0.873, 0.595, 1.74},  {2, 64, 1, 0.486, 0.486, 1.96},
-                           {2, 128, 1, 0.678, 0.678, 4.56}};
+constexpr Cost kCosts[] = {{1, 16, 2, 0.414, 0.350, 0.40},  {1, 32, 2, 0.440, 0.380, 0.68},
+                           {1, 64, 2, 0.503, 0.476, 1.54},  {1, 128, 1, 0.359, 0.359, 2.12},
+                           {1, 160, 1, 0.394, 0.394, 2.26}, {1, 192, 1, 0.451, 0.451, 2.82},
+                           {1, 256, 1, 0.574, 0.574, 5.47}, {2, 16, 2, 0.583, 0.464, 0.99},
+                           {2, 32, 2, 0.814, 0.570, 1.60},  {2, 64, 1, 0.459, 0.459, 1.72},
+                           {2, 128, 1, 0.654, 0.654, 4.13}};
 
 // Clusters do not fill a chip to the last multiprocessor, and adding up costs time.
 struct SplitCost {
   int split;
   double filled, adding;
 };
-constexpr SplitCost kSplits[] = {{1, 1, 0}, {2, 0.97, 4}, {4, 0.92, 4}, {8, 0.85, 8}};
+constexpr SplitCost kSplits[] = {{1, 1, 0},      {2, 0.97, 1.6}, {3, 0.75, 2.1},
+                                 {4, 0.75, 2.1}, {6, 0.75, 3.5}, {8, 0.75, 3.5}};
 
 double time_of(const Cost& cost, const SplitCost& split, bool swiglu, int64_t rows, int64_t n,
                int64_t k, int multiprocessors) {
   const int64_t tile_rows = swiglu ? 128 : 128 * cost.slices;
   const int64_t blocks = divided_up(n, tile_rows) * divided_up(rows, cost.tokens) * split.split;
   const auto at_once = static_cast<int64_t>(multiprocessors * cost.blocks * split.filled);
-  const bool shared = split.split > 1 || blocks > multiprocessors;
+  const bool shared = static_cast<double>(blocks) > multiprocessors * split.filled;
   const auto k_blocks = static_cast<double>(divided_up(divided_up(k, 64), split.split));
   const double round = k_blocks * (shared ? cost.block : cost.alone) + cost.tile;
   return static_cast<double>(divided_up(blocks, std::max<int64_t>(at_once, 1))) * round +
@@ -83,7 +84,7 @@ TileCut tile_cut(TileShape wanted, bool swiglu, int64_t rows, int64_t n, int64_t
         const int64_t tiles =
             divided_up(n, swiglu ? 128 : 128 * cut.slices) * divided_up(rows, cut.tokens);
         const bool splits =
-            cut.tokens <= 128 && divided_up(k, 64) >= 2 * cut.split && tiles < multiprocessors;
+            cut.tokens <= 128 && divided_up(k, 64) >= 2 * cut.split && tiles < 2 * multiprocessors;
         if ((cut.split > 1 && !splits) || !is_wanted(shape, cut)) continue;
         const double time = time_of(cost, split, swiglu, rows, n, k, multiprocessors);
         if (best_time >= 0 && time >= best_time) continue;

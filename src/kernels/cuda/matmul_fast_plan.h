@@ -15,7 +15,7 @@ namespace reckon::kernels::cuda {
 struct TileCut {
   int slices = 1;   // 1, 2
   int tokens = 64;  // 16, 32, 64, 128; with one slice and no split 160, 192, 256, too
-  int split = 1;    // 1, 2, 4, 8
+  int split = 1;    // 1, 2, 3, 4, 6, 8
 
   friend bool operator==(const TileCut&, const TileCut&) = default;
 };

@@ -1,5 +1,6 @@
 // The fast matmuls beyond what the plan picks for the shapes of matmul_test.cpp: every cut of
 // fast_tile, its kernels for older devices, and activations beyond half precision's range.
+#include <array>
 #include <cmath>
 
 #include "kernels/cpu/kernel_testing.h"
@@ -71,12 +72,11 @@ class CudaMatmulFast : public testing::DeviceTest {
 TEST_F(CudaMatmulFast, EveryCutMatchesTheReference) {
   if (backend->device().features != "sm_90") GTEST_SKIP() << "cuts are those of sm_90 kernels";
   for (const DType type : kWeightTypes) {
-    for (const auto& [rows, n, k] :
-         {std::array<int64_t, 3>{270, 300, 720}, {150, 140, 1100}, {5, 520, 576}}) {
+    for (const auto& [rows, n, k] : {std::array<int64_t, 3>{260, 140, 520}, {5, 270, 576}}) {
       const Problem problem(type, rows, n, k, random, host);
       for (const int slices : {1, 2}) {
         for (const int tokens : {16, 32, 64, 128, 160, 192, 256}) {
-          for (const int split : {1, 2, 3, 4, 8}) {
+          for (const int split : {1, 2, 3, 4, 6, 8}) {
             if (tokens > 128 && (slices > 1 || split > 1)) continue;
             SCOPED_TRACE(std::string(dtype_name(type)) + " " + std::to_string(rows) + " rows, " +
                          std::to_string(slices) + " x " + std::to_string(tokens) + " / " +
