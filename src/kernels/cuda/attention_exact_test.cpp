@@ -1,5 +1,7 @@
 // What exact attention promises: a row's bits depend on its own position only; and rope_attention
 // is its parts, fast or exact.
+#include <tuple>
+
 #include "kernels/cuda/attention_testing.h"
 
 namespace reckon::kernels::cuda {
@@ -16,11 +18,11 @@ using CudaRopeAttention = testing::AttentionTest;
 TEST_F(CudaAttentionExact, RowsDependOnTheirPositionOnly) {
   for (const Heads& heads : {Heads{6, 2, 40}, Heads{8, 2, 64}, Heads{3, 1, 128}}) {
     for (const DType type : {DType::kF16, DType::kF32}) {
-      Sequence s(heads, type, 0, 150, random);
+      Sequence s(heads, type, 0, 100, random);
       for_each_row(Op::kAttention, [&](const Variant& row) {
-        if (row.numerics == NumericsClass::kFast || !supports(row, s, 1)) return;
+        if (row.numerics != NumericsClass::kExact || !supports(row, s, 1)) return;
         const Outcome whole = attend(row, s, s.rows, s.rows);
-        for (const int64_t chunk : {1, 2, 3, 7, 16, 17, 33, 64, 100}) {
+        for (const int64_t chunk : {1, 3, 7, 16, 17, 64}) {
           const Outcome parts = attend(row, s, s.rows + chunk, chunk);
           EXPECT_TRUE(same_bits(parts.out, whole.out)) << "chunks of " << chunk;
         }
@@ -79,11 +81,12 @@ TEST_F(CudaRopeAttention, IsItsParts) {
         {heads.dim, RopePairing::kAdjacent, nullptr, nullptr},
         {heads.dim / 2, RopePairing::kAdjacent, weights.data(), nullptr}};
     for (const Rotation& rotation : rotations) {
-      for (const auto& [type, chunk] : {std::pair<DType, int64_t>{DType::kF16, 1},
-                                        {DType::kF16, 5},
-                                        {DType::kF16, 40},
-                                        {DType::kF32, 7}}) {
-        Sequence s(heads, type, 70, 40, random);
+      for (const auto& [type, rows, chunk] :
+           {std::tuple<DType, int64_t, int64_t>{DType::kF16, 3, 1},
+            {DType::kF16, 19, 7},
+            {DType::kF16, 40, 40},
+            {DType::kF32, 5, 2}}) {
+        Sequence s(heads, type, 70, rows, random);
         for_each_row(Op::kRopeAttention, [&](const Variant& row) {
           if (!supports(row, s, chunk)) return;
           const Outcome fused = in_chunks(s, 130, chunk, [&](const AttentionArgs& args) {

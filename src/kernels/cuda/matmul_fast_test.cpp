@@ -1,10 +1,10 @@
 // The fast matmuls beyond what the plan picks for the shapes of matmul_test.cpp: every cut of
 // fast_tile, its kernels for older devices, and activations beyond half precision's range.
-#include <array>
 #include <cmath>
 
 #include "kernels/cpu/kernel_testing.h"
 #include "kernels/cuda/device_testing.h"
+#include "kernels/cuda/matmul_fast_cublas.h"
 #include "kernels/cuda/matmul_fast_plan.h"
 #include "kernels/cuda/matmul_fast_tile.h"
 
@@ -69,22 +69,22 @@ class CudaMatmulFast : public testing::DeviceTest {
   Random random{41};
 };
 
+// Tiles of all sizes are kernels of their own; a split is a number to them, so that the other
+// splits need no more than one type.
 TEST_F(CudaMatmulFast, EveryCutMatchesTheReference) {
   if (backend->device().features != "sm_90") GTEST_SKIP() << "cuts are those of sm_90 kernels";
   for (const DType type : kWeightTypes) {
-    for (const auto& [rows, n, k] : {std::array<int64_t, 3>{260, 140, 520}, {5, 270, 576}}) {
-      const Problem problem(type, rows, n, k, random, host);
-      for (const int slices : {1, 2}) {
-        for (const int tokens : {16, 32, 64, 128, 160, 192, 256}) {
-          for (const int split : {1, 2, 3, 4, 6, 8}) {
-            if (tokens > 128 && (slices > 1 || split > 1)) continue;
-            SCOPED_TRACE(std::string(dtype_name(type)) + " " + std::to_string(rows) + " rows, " +
-                         std::to_string(slices) + " x " + std::to_string(tokens) + " / " +
-                         std::to_string(split));
-            check(problem, [&](const MatmulArgs& args, KernelContext& context) {
-              matmul_fast_tile_cut(args, {slices, tokens, split}, context);
-            });
-          }
+    const Problem many(type, 260, 140, 520, random, host), few(type, 5, 270, 576, random, host);
+    for (const int slices : {1, 2}) {
+      for (const int tokens : {16, 32, 64, 128, 160, 192, 256}) {
+        for (const int split : {1, 2, 3, 4, 6, 8}) {
+          if (tokens > 128 && (slices > 1 || split > 1)) continue;
+          if (type != DType::kP4 && split != 1 && split != 3) continue;
+          SCOPED_TRACE(std::string(dtype_name(type)) + " " + std::to_string(slices) + " x " +
+                       std::to_string(tokens) + " / " + std::to_string(split));
+          check(tokens <= 32 ? few : many, [&](const MatmulArgs& args, KernelContext& context) {
+            matmul_fast_tile_cut(args, {slices, tokens, split}, context);
+          });
         }
       }
     }
@@ -148,6 +148,21 @@ TEST_F(CudaMatmulFast, RowsOfAnyMagnitudeMatchTheReference) {
       device->run(row, args);
       expect_rows_close(out, problem.product, args.rows, tolerance(type));
     });
+  }
+}
+
+// Where the library is faster at unpacked weights, the plan takes it.
+TEST(FastMatmul, SmallPlainWeightsGoToTheLibrary) {
+  const auto prefers_tile = [](DType type, int64_t rows, int64_t n, int64_t k) {
+    const OpCall call{Op::kMatmul, Phase::kPrefill, type, rows, n, k, 0};
+    return fast_tile_preference(call) > fast_cublas_preference(call);
+  };
+  for (const DType type : kWeightTypes) {
+    const bool packed = type == DType::kP4 || type == DType::kP8;
+    EXPECT_TRUE(prefers_tile(type, 2048, 4096, 4096));
+    EXPECT_TRUE(prefers_tile(type, 256, 1024, 4096));
+    EXPECT_EQ(prefers_tile(type, 2048, 1024, 4096), packed);
+    EXPECT_EQ(prefers_tile(type, 512, 576, 1536), packed);
   }
 }
 
