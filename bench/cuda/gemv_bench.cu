@@ -3,7 +3,7 @@
 //   gemv_bench check          correctness and bit-identity
 //   gemv_bench check-small    the same on few small shapes, for compute-sanitizer
 //   gemv_bench time           read bandwidth, single shapes, llama-8b layers as one graph
-//   gemv_bench sweep          every geometry on the single shapes, best first
+//   gemv_bench sweep [LOG [all]]  the default geometry and every other on the single shapes
 //   gemv_bench                check, then time
 //
 // Times are the median of graph replays, each of many launches over copies of the weights that
@@ -301,57 +301,72 @@ void time_layers(Timer& timer, const GemvDevice& device, TileType type, double b
 
 struct Result {
   GemvTuning tuning;
-  GemvOrder order;
-  int blocks;
+  int blocks;  // of the grid
   double us;
 };
 
-constexpr struct {
-  int blocks, stage_tiles, slots;
-} kSweep[] = {{1, 2, 4}, {1, 2, 8}, {1, 4, 4}, {1, 4, 8}, {1, 8, 4}, {2, 2, 4}, {2, 2, 6},
-              {2, 3, 4}, {2, 4, 2}, {2, 4, 3}, {2, 4, 4}, {2, 5, 2}, {2, 5, 3}, {2, 6, 2},
-              {2, 8, 2}, {3, 2, 2}, {3, 2, 4}, {3, 4, 2}, {3, 4, 3}, {3, 5, 2}};
+// Every geometry worth trying that fits unchanged.
+std::vector<GemvTuning> candidates(const GemvDevice& device, const Shape& shape, int64_t rows) {
+  constexpr int64_t kLeastBytes = 1600, kMostBytes = 8500;  // of a copy
+  std::vector<GemvTuning> all;
+  for (const int cluster : {1, 2, 4, 8}) {
+    for (const int blocks : {1, 2}) {
+      for (const int tiles : {1, 2, 3, 4, 5, 6, 7}) {
+        const int64_t bytes = tile_bytes(shape.type) * tiles;
+        if (bytes < kLeastBytes || bytes > kMostBytes) continue;
+        for (const int slots : {2, 3, 4, 6}) {
+          const GemvTuning wanted{cluster, blocks, tiles, slots};
+          const GemvTuning got =
+              gemv_geometry(device, shape.type, rows, shape.k, strips_of(shape.n), wanted).tuning;
+          if (got.cluster == cluster && got.blocks_per_sm == blocks && got.stage_tiles == tiles &&
+              got.slots == slots) {
+            all.push_back(got);
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
 
+void print_result(const char* what, const Result& r, int64_t bytes) {
+  std::printf("  %s%.2f us %.2f TB/s c%d b%d t%d s%d (%d)", what, r.us,
+              static_cast<double>(bytes) / r.us * 1e-6, r.tuning.cluster, r.tuning.blocks_per_sm,
+              r.tuning.stage_tiles, r.tuning.slots, r.blocks);
+}
+
+// Overlapped times of every candidate and, first, of the default geometry.
 void sweep_shape(Timer& timer, const GemvDevice& device, const Shape& shape, FILE* log) {
   const ShapeData data(shape);
   const int64_t units = strips_of(shape.n);
   for (const int64_t rows : {1, 4, 8, 16}) {
+    const auto measure = [&](const GemvTuning& wanted) {
+      const GemvGeometry geometry = gemv_geometry(device, shape.type, rows, shape.k, units, wanted);
+      return Result{geometry.tuning, geometry.blocks,
+                    data.time_us(timer, device, rows, GemvOrder::kOverlap, &wanted, 40, 3)};
+    };
+    std::printf("%s %ldx%ld%s M=%-2ld", name_of(shape.type), static_cast<long>(shape.n),
+                static_cast<long>(shape.k), shape.form == GemvForm::kSwiglu ? " pair" : "",
+                static_cast<long>(rows));
+    print_result("default ",
+                 measure(gemv_tuning(device, shape.type, shape.form, rows, shape.k, units)),
+                 shape.bytes());
     std::vector<Result> results;
-    for (const int cluster : {1, 2, 4, 8}) {
-      for (const auto& [blocks, stage_tiles, slots] : kSweep) {
-        const GemvTuning tuning{cluster, blocks, stage_tiles, slots};
-        const GemvGeometry geometry =
-            gemv_geometry(device, shape.type, rows, shape.k, units, tuning);
-        if (!geometry.fits || geometry.tuning.cluster != cluster ||
-            geometry.tuning.slots != slots || geometry.tuning.blocks_per_sm != blocks) {
-          continue;
-        }
-        for (const GemvOrder order : {GemvOrder::kSerial, GemvOrder::kOverlap}) {
-          const double us = data.time_us(timer, device, rows, order, &tuning, 40, 3);
-          results.push_back({tuning, order, geometry.blocks, us});
-          std::fprintf(log, "%s,%ld,%ld,%d,%ld,%d,%d,%d,%d,%d,%d,%.2f\n", name_of(shape.type),
-                       static_cast<long>(shape.n), static_cast<long>(shape.k),
-                       static_cast<int>(shape.form), static_cast<long>(rows), cluster, blocks,
-                       stage_tiles, slots, geometry.blocks, static_cast<int>(order), us);
-        }
-      }
+    for (const GemvTuning& tuning : candidates(device, shape, rows)) {
+      results.push_back(measure(tuning));
+      const Result& r = results.back();
+      std::fprintf(log, "%s,%ld,%ld,%d,%ld,%d,%d,%d,%d,%d,%.2f\n", name_of(shape.type),
+                   static_cast<long>(shape.n), static_cast<long>(shape.k),
+                   static_cast<int>(shape.form), static_cast<long>(rows), r.tuning.cluster,
+                   r.tuning.blocks_per_sm, r.tuning.stage_tiles, r.tuning.slots, r.blocks, r.us);
     }
     std::sort(results.begin(), results.end(),
               [](const Result& a, const Result& b) { return a.us < b.us; });
-    for (const GemvOrder order : {GemvOrder::kSerial, GemvOrder::kOverlap}) {
-      std::printf("%s %ldx%ld%s M=%-2ld %s:", name_of(shape.type), static_cast<long>(shape.n),
-                  static_cast<long>(shape.k), shape.form == GemvForm::kSwiglu ? " pair" : "",
-                  static_cast<long>(rows), order == GemvOrder::kSerial ? "serial " : "overlap");
-      int shown = 0;
-      for (const Result& r : results) {
-        if (r.order != order || shown == 4) continue;
-        ++shown;
-        std::printf("  %.2f us %.2f TB/s c%d b%d t%d s%d (%d)", r.us,
-                    static_cast<double>(shape.bytes()) / r.us * 1e-6, r.tuning.cluster,
-                    r.tuning.blocks_per_sm, r.tuning.stage_tiles, r.tuning.slots, r.blocks);
-      }
-      std::printf("\n");
+    std::printf(" |");
+    for (size_t i = 0; i < std::min<size_t>(results.size(), 4); ++i) {
+      print_result("", results[i], shape.bytes());
     }
+    std::printf("\n");
     std::fflush(stdout);
   }
 }

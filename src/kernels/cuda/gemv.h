@@ -33,7 +33,7 @@ inline constexpr int kGemvSlabRows = 16;
 
 // What the launches need to know of a device; one a device, made by gemv_prepare().
 struct GemvDevice {
-  static constexpr int kMaxBlocks = 3;  // of one multiprocessor that a geometry may count on
+  static constexpr int kMaxBlocks = 2;  // of one multiprocessor that a geometry may count on
   int multiprocessors = 0;
   int compute_capability = 0;       // 90 for 9.0; at most what the kernels were built for
   int64_t block_shared_bytes = 0;   // the most that one block may take
@@ -70,7 +70,7 @@ struct GemvTuning {
   int cluster = 1;        // blocks that share one K: 1, 2, 4 or 8 (1 before compute capability 9)
   int blocks_per_sm = 2;  // resident at once; what the grid is sized for
   int stage_tiles = 4;    // the most tiles that one copy brings a warp, 1 ... 8
-  int slots = 4;          // copies in flight a warp, 2 ... 16
+  int slots = 3;          // copies in flight a warp, 2 ... 16
 };
 
 struct GemvParams {
@@ -98,7 +98,7 @@ struct GemvLaunch {
 };
 
 // Whether gemv_mma can run the type at this K on the device. f32 weights: never. Others: up to K of
-// about 490,000 (bf16: 185,000) on an H200, and 40,000 (bf16: 20,000) on an A100.
+// about 500,000 (bf16: 380,000) on an H200, and 41,000 (bf16: 31,000) on an A100.
 [[nodiscard]] bool gemv_supports(const GemvDevice& device, TileType type, int64_t k);
 
 // The default geometry for a call of min(rows, 16) rows, with `units` strips (of a SwiGLU pair: of

@@ -124,16 +124,23 @@ __device__ __forceinline__ uint32_t cluster_rank() {
 #endif
 }
 
-// All threads of all blocks of the cluster; of the block where the cluster is one.
-__device__ __forceinline__ void cluster_sync(uint32_t cluster) {
+// A barrier of all threads of all blocks of the cluster (nothing where that is one block), in two
+// halves. Orders barrier inits that barrier_init_fence() follows, not other memory: a release at
+// cluster scope would be a membar.gpu.
+__device__ __forceinline__ void cluster_arrive(uint32_t cluster) {
 #if __CUDA_ARCH__ >= 900
-  if (cluster > 1) {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-    return;
-  }
+  if (cluster > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
-  __syncthreads();
+}
+__device__ __forceinline__ void cluster_wait(uint32_t cluster) {
+#if __CUDA_ARCH__ >= 900
+  if (cluster > 1) asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+
+// The first `threads` threads of the block, a multiple of 32.
+__device__ __forceinline__ void partial_sync(uint32_t threads) {
+  asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
 }
 
 // Weights are read once: do not let them push activations and caches out of L2.
@@ -188,6 +195,11 @@ __device__ __forceinline__ void let_dependents_start() {
 #endif
 }
 
+__device__ __forceinline__ void store_shared_16(uint32_t address, const uint32_t (&v)[4]) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v[0]), "r"(v[1]),
+               "r"(v[2]), "r"(v[3])
+               : "memory");
+}
 __device__ __forceinline__ void store_shared_8(uint32_t address, uint2 v) {
   asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(v.x), "r"(v.y) : "memory");
 }

@@ -16,8 +16,10 @@ namespace reckon::kernels::cuda {
 
 inline constexpr int kGemvWarps = kGemvSegments;  // that multiply
 inline constexpr int kCombineWarp = kGemvWarps;   // adds segments and stores results
-inline constexpr int kCopyWarp = kGemvWarps + 1;  // fetches weights for the others
-inline constexpr int kGemvThreads = (kGemvWarps + 2) * 32;
+inline constexpr int kCopyWarp = kGemvWarps + 1;  // and the next: fetch weights for the others
+inline constexpr int kCopyWarps = 2;
+inline constexpr int kRingsOfCopyWarp = kGemvWarps / kCopyWarps;
+inline constexpr int kGemvThreads = (kCopyWarp + kCopyWarps) * 32;
 inline constexpr int kGemvPartialSlots = 2;  // strips whose partial sums may wait to be combined
 
 template <TileType kType>
