@@ -30,24 +30,23 @@
 // until all its blocks are through griddepcontrol.wait, 1.8 to read and convert x, 0.5 to 1 from
 // the last mma to the end. Times by shape and rows: docs/performance-gpu.md.
 //
-// Tried and rejected (34816x5120 at 1 row unless said):
+// Tried and rejected (34816x5120 at 1 row unless said; some on earlier cuts of this kernel):
 // - each multiplying warp fetches for itself, 60 more instructions a stage: 23% slower;
 // - sums by remote stores and a release at cluster scope, a membar.gpu and an L1 invalidation a
-//   strip: 29% slower; by bulk copies between blocks instead of st.async: 2 to 4% slower at 4 and
-//   16 rows;
+//   strip: 29% slower; by bulk copies between blocks instead of st.async: 1 to 5% slower;
 // - 3 blocks a multiprocessor, 64 registers with spills: 3% slower;
 // - half the shared memory a launch, so that the next one's blocks fit beside it: no faster, since
-//   one block of 8 warps computes no faster than the memory delivers, and 50% slower at 16 rows,
-//   where two blocks of one launch can meet on a multiprocessor;
-// - asking L2 for more weights ahead, or more slots than 4 at 2 blocks: 5 to 20% slower, since x
-//   then waits behind them;
-// - wgmma (a warpgroup on 4 strips, x read by the tensor cores): the same bits and a third of the
-//   reads of x, but 5 to 25% slower at 4 and 8 rows and no faster at 16: nothing hides the wait for
-//   a group within the registers that 2 blocks leave;
-// - at 16 rows, two strips at once by each warp, reading x for both: as fast where N is large, 3 to
-//   18% slower elsewhere, since batches of strips get coarser;
-// - a first fill of the rings of one copy at a time, so that x need not wait behind it: within 2%
-//   either way, 10% slower at 5120x6144.
+//   one block of 8 warps computes hardly faster than the memory delivers; 47% slower at 16 rows;
+// - asking L2 for more weights ahead: up to 16% slower, since x then waits behind them;
+// - wgmma (a warpgroup on 4 strips, x read by the tensor cores once for all): the same bits, 40%
+//   fewer cycles of shared memory at 16 rows; 7 to 27% slower at 4 and 8 rows, 3% faster to 6%
+//   slower at 16: nothing hides the wait for a group within the registers that 2 blocks leave;
+// - at 16 rows, two strips at once by each warp, reading x for both: as fast at K = 5120, 12 and
+// 16%
+//   slower at 5120x17408 and 5120x6144, where batches of strips are few;
+// - a first fill of the rings of one copy at a time, so that x need not wait behind it: 4% faster
+// at
+//   5120x17408 and 8 rows, 12% slower at 5120x6144 and 4.
 #pragma once
 
 #include <cuda_runtime.h>
