@@ -37,9 +37,8 @@ void time_rows(Bench& bench) {
                            bench.context);
     });
     line("add_rms_norm", kWidth, [&](int) {
-      cuda::add_rms_norm_exact(
-          {x.data(), y.data(), y.data(), weight.data(), out.data(), rows, kWidth, 1e-5F},
-          bench.context);
+      cuda::add_rms_norm_exact({x.data(), y.data(), weight.data(), out.data(), rows, kWidth, 1e-5F},
+                               bench.context);
     });
     line("swiglu", kInner, [&](int) {
       cuda::swiglu_exact({x.data(), y.data(), out.data(), rows, kInner}, bench.context);

@@ -79,29 +79,9 @@ std::vector<Access> accesses_of(const SampleArgs& args) {
           {args.picks, static_cast<uint64_t>(args.rows) * sizeof(Pick), AccessKind::kWrite}};
 }
 
-namespace {
-
-// Without the normed rows.
-std::vector<Access> summed_and_read(const AddRmsNormArgs& args) {
-  return {read(args.x, args.rows, args.k), read(args.residual, args.rows, args.k),
-          write(args.sum, args.rows, args.k), read(args.weight, 1, args.k)};
-}
-
-// The norm's own accesses and the matmuls' but for the normed rows, which stay in the kernel.
-std::vector<Access> joined(const AddRmsNormArgs& norm, const std::vector<Access>& matmuls) {
-  std::vector<Access> accesses = summed_and_read(norm);
-  for (const Access& access : matmuls) {
-    if (access.data != norm.out) accesses.push_back(access);
-  }
-  return accesses;
-}
-
-}  // namespace
-
 std::vector<Access> accesses_of(const AddRmsNormArgs& args) {
-  std::vector<Access> accesses = summed_and_read(args);
-  accesses.push_back(write(args.out, args.rows, args.k));
-  return accesses;
+  return {read(args.x, args.rows, args.k), read_write(args.residual, args.rows, args.k),
+          read(args.weight, 1, args.k), write(args.out, args.rows, args.k)};
 }
 
 std::vector<Access> accesses_of(const MatmulGroupArgs& args) {
@@ -131,14 +111,6 @@ std::vector<Access> accesses_of(const RopeAttentionArgs& args) {
     if (norm != nullptr) accesses.push_back(read(norm, 1, args.attention.head_dim));
   }
   return accesses;
-}
-
-std::vector<Access> accesses_of(const AddNormMatmulGroupArgs& args) {
-  return joined(args.norm, accesses_of(args.matmuls));
-}
-
-std::vector<Access> accesses_of(const AddNormMatmulSwigluArgs& args) {
-  return joined(args.norm, accesses_of(args.matmuls));
 }
 
 Access host_read_of(Activation values) {

@@ -38,8 +38,6 @@ struct Access {
 [[nodiscard]] std::vector<Access> accesses_of(const MatmulGroupArgs& args);
 [[nodiscard]] std::vector<Access> accesses_of(const MatmulSwigluArgs& args);
 [[nodiscard]] std::vector<Access> accesses_of(const RopeAttentionArgs& args);
-[[nodiscard]] std::vector<Access> accesses_of(const AddNormMatmulGroupArgs& args);
-[[nodiscard]] std::vector<Access> accesses_of(const AddNormMatmulSwigluArgs& args);
 
 // What the host reads where it is shown these values.
 [[nodiscard]] Access host_read_of(Activation values);

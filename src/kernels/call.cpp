@@ -103,19 +103,17 @@ SampleArgs sample_args(Activation logits, const Sampling& sampling, std::span<Pi
           .uniform = sampling.uniform};
 }
 
-AddRmsNormArgs add_rms_norm_args(const NormedSum& input) {
-  const Weight& weight = input.weight;
-  RECKON_CHECK(weight.type == DType::kF32 && weight.n == 1 && weight.k == input.x.columns);
-  RECKON_CHECK(same_shape(input.x, input.residual) && same_shape(input.x, input.sum) &&
-               same_shape(input.x, input.normed));
-  return {.x = input.x.data,
-          .residual = input.residual.data,
-          .sum = input.sum.data,
+AddRmsNormArgs add_rms_norm_args(Activation x, Activation residual, const Weight& weight,
+                                 float epsilon, Activation out) {
+  RECKON_CHECK(weight.type == DType::kF32 && weight.n == 1 && weight.k == x.columns);
+  RECKON_CHECK(same_shape(x, residual) && same_shape(x, out));
+  return {.x = x.data,
+          .residual = residual.data,
           .weight = static_cast<const float*>(weight.data),
-          .out = input.normed.data,
-          .rows = input.x.rows,
-          .k = input.x.columns,
-          .epsilon = input.epsilon};
+          .out = out.data,
+          .rows = x.rows,
+          .k = x.columns,
+          .epsilon = epsilon};
 }
 
 MatmulGroupArgs matmul_group_args(Activation x, std::span<const Weight> weights,
@@ -171,17 +169,6 @@ RopeAttentionArgs rope_attention_args(Activation q, Activation k, Activation v,
           .pairing = rope.pairing};
 }
 
-AddNormMatmulGroupArgs add_norm_matmul_group_args(const NormedSum& input,
-                                                  std::span<const Weight> weights,
-                                                  std::span<const Activation> outs) {
-  return {add_rms_norm_args(input), matmul_group_args(input.normed, weights, outs)};
-}
-
-AddNormMatmulSwigluArgs add_norm_matmul_swiglu_args(const NormedSum& input, const Weight& gate,
-                                                    const Weight& up, Activation out) {
-  return {add_rms_norm_args(input), matmul_swiglu_args(input.normed, gate, up, out)};
-}
-
 OpCall call_of(const EmbeddingArgs& args, Phase phase) {
   return {Op::kEmbedding, phase, args.weight_type, args.rows, args.n, args.k, 0};
 }
@@ -231,18 +218,6 @@ OpCall call_of(const MatmulSwigluArgs& args, Phase phase) {
 OpCall call_of(const RopeAttentionArgs& args, Phase phase) {
   OpCall call = call_of(args.attention, phase);
   call.op = Op::kRopeAttention;
-  return call;
-}
-
-OpCall call_of(const AddNormMatmulGroupArgs& args, Phase phase) {
-  OpCall call = call_of(args.matmuls, phase);
-  call.op = Op::kAddNormMatmulGroup;
-  return call;
-}
-
-OpCall call_of(const AddNormMatmulSwigluArgs& args, Phase phase) {
-  OpCall call = call_of(args.matmuls, phase);
-  call.op = Op::kAddNormMatmulSwiglu;
   return call;
 }
 

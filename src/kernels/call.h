@@ -26,7 +26,8 @@ namespace reckon::kernels {
 [[nodiscard]] AddArgs add_args(Activation x, Activation y, Activation out);
 [[nodiscard]] SampleArgs sample_args(Activation logits, const Sampling& sampling,
                                      std::span<Pick> picks);
-[[nodiscard]] AddRmsNormArgs add_rms_norm_args(const NormedSum& input);
+[[nodiscard]] AddRmsNormArgs add_rms_norm_args(Activation x, Activation residual,
+                                               const Weight& weight, float epsilon, Activation out);
 [[nodiscard]] MatmulGroupArgs matmul_group_args(Activation x, std::span<const Weight> weights,
                                                 std::span<const Activation> outs);
 [[nodiscard]] MatmulSwigluArgs matmul_swiglu_args(Activation x, const Weight& gate,
@@ -35,12 +36,6 @@ namespace reckon::kernels {
                                                     const HeadNorms& norms, const Rope& rope,
                                                     const KvCache& cache, int64_t first_position,
                                                     float scale, Activation out);
-[[nodiscard]] AddNormMatmulGroupArgs add_norm_matmul_group_args(const NormedSum& input,
-                                                                std::span<const Weight> weights,
-                                                                std::span<const Activation> outs);
-[[nodiscard]] AddNormMatmulSwigluArgs add_norm_matmul_swiglu_args(const NormedSum& input,
-                                                                  const Weight& gate,
-                                                                  const Weight& up, Activation out);
 
 // The call of a kernel's arguments. The phase is not theirs to know.
 [[nodiscard]] OpCall call_of(const EmbeddingArgs& args, Phase phase);
@@ -55,8 +50,6 @@ namespace reckon::kernels {
 [[nodiscard]] OpCall call_of(const MatmulGroupArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const MatmulSwigluArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const RopeAttentionArgs& args, Phase phase);
-[[nodiscard]] OpCall call_of(const AddNormMatmulGroupArgs& args, Phase phase);
-[[nodiscard]] OpCall call_of(const AddNormMatmulSwigluArgs& args, Phase phase);
 
 // For tables that look calls up; stable within a process only.
 [[nodiscard]] uint64_t call_hash(const OpCall& call);

@@ -15,15 +15,6 @@ Cost matmul_cost(const OpCall& call, int64_t weights) {
                  weights * 2 * call.rows * call.n * call.k);
 }
 
-Cost norm_cost(const OpCall& call) {
-  return cost_of(row_bytes(DType::kF32, call.k), 0);
-}
-
-Cost with_norm(Cost cost, const OpCall& call) {
-  cost += norm_cost(call);
-  return cost;
-}
-
 Cost attention_cost(const OpCall& call, int64_t first_position) {
   const int64_t positions = first_position + call.rows;
   // Sum of first_position + 1 ... first_position + rows.
@@ -41,16 +32,12 @@ Cost call_cost(const OpCall& call, int64_t first_position) {
       return cost_of(call.rows * row_bytes(call.weight_type, call.k), 0);
     case Op::kRmsNorm:
     case Op::kAddRmsNorm:
-      return norm_cost(call);
+      return cost_of(row_bytes(DType::kF32, call.k), 0);
     case Op::kMatmul:
     case Op::kMatmulGroup:  // n rows in all
       return matmul_cost(call, 1);
     case Op::kMatmulSwiglu:
       return matmul_cost(call, 2);
-    case Op::kAddNormMatmulGroup:
-      return with_norm(matmul_cost(call, 1), call);
-    case Op::kAddNormMatmulSwiglu:
-      return with_norm(matmul_cost(call, 2), call);
     case Op::kAttention:
     case Op::kRopeAttention:
       return attention_cost(call, first_position);

@@ -113,12 +113,4 @@ Status Dispatcher::run_fused(const RopeAttentionArgs& args) {
   return run<RopeAttentionFn>(args);
 }
 
-Status Dispatcher::run_fused(const AddNormMatmulGroupArgs& args) {
-  return run<AddNormMatmulGroupFn>(args);
-}
-
-Status Dispatcher::run_fused(const AddNormMatmulSwigluArgs& args) {
-  return run<AddNormMatmulSwigluFn>(args);
-}
-
 }  // namespace reckon::kernels

@@ -63,8 +63,6 @@ class Dispatcher final : public Ops {
   Status run_fused(const MatmulGroupArgs& args) override;
   Status run_fused(const MatmulSwigluArgs& args) override;
   Status run_fused(const RopeAttentionArgs& args) override;
-  Status run_fused(const AddNormMatmulGroupArgs& args) override;
-  Status run_fused(const AddNormMatmulSwigluArgs& args) override;
 
  private:
   template <typename Function, typename Args>

@@ -101,14 +101,4 @@ void stamp(KernelContext& context, const char* variant, const char* source_hash,
   count(context, variant, source_hash, args, {});
 }
 
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const AddNormMatmulGroupArgs& args) {
-  count(context, variant, source_hash, args, args.matmuls.params);
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const AddNormMatmulSwigluArgs& args) {
-  count(context, variant, source_hash, args, args.matmuls.params);
-}
-
 }  // namespace reckon::kernels

@@ -125,13 +125,12 @@ struct SampleArgs {
   double uniform = 0;  // in [0, 1), the same for every row
 };
 
-// sum = residual + x, then out = rms_norm(sum).
+// residual += x, then out = rms_norm(residual).
 struct AddRmsNormArgs {
-  const float* x = nullptr;         // [rows, k]
-  const float* residual = nullptr;  // [rows, k]
-  float* sum = nullptr;             // [rows, k], residual or memory of its own
-  const float* weight = nullptr;    // [k]
-  float* out = nullptr;             // [rows, k], none of x, residual and sum
+  const float* x = nullptr;       // [rows, k]
+  float* residual = nullptr;      // [rows, k]
+  const float* weight = nullptr;  // [k]
+  float* out = nullptr;           // [rows, k], neither x nor residual
   int64_t rows = 0, k = 0;
   float epsilon = 0;
 };
@@ -175,19 +174,6 @@ struct RopeAttentionArgs {
   RopePairing pairing = RopePairing::kHalf;
 };
 
-// add_rms_norm, whose out is the x of matmul_group; a kernel may keep it to itself and leave its
-// memory alone. Here norm.sum is neither x nor residual.
-struct AddNormMatmulGroupArgs {
-  AddRmsNormArgs norm;
-  MatmulGroupArgs matmuls;
-};
-
-// The same with matmul_swiglu.
-struct AddNormMatmulSwigluArgs {
-  AddRmsNormArgs norm;
-  MatmulSwigluArgs matmuls;
-};
-
 using EmbeddingFn = void (*)(const EmbeddingArgs&, KernelContext&);
 using RmsNormFn = void (*)(const RmsNormArgs&, KernelContext&);
 using MatmulFn = void (*)(const MatmulArgs&, KernelContext&);
@@ -200,8 +186,6 @@ using AddRmsNormFn = void (*)(const AddRmsNormArgs&, KernelContext&);
 using MatmulGroupFn = void (*)(const MatmulGroupArgs&, KernelContext&);
 using MatmulSwigluFn = void (*)(const MatmulSwigluArgs&, KernelContext&);
 using RopeAttentionFn = void (*)(const RopeAttentionArgs&, KernelContext&);
-using AddNormMatmulGroupFn = void (*)(const AddNormMatmulGroupArgs&, KernelContext&);
-using AddNormMatmulSwigluFn = void (*)(const AddNormMatmulSwigluArgs&, KernelContext&);
 
 // Counts one run of `variant` (its compile-time name) with the shape that it was really given.
 void stamp(KernelContext& context, const char* variant, const char* source_hash,
@@ -228,9 +212,5 @@ void stamp(KernelContext& context, const char* variant, const char* source_hash,
            const MatmulSwigluArgs& args);
 void stamp(KernelContext& context, const char* variant, const char* source_hash,
            const RopeAttentionArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const AddNormMatmulGroupArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const AddNormMatmulSwigluArgs& args);
 
 }  // namespace reckon::kernels

@@ -11,7 +11,7 @@ enum class DType : uint8_t;
 
 namespace kernels {
 
-// Those from kAddRmsNorm on are compositions of others that a backend may run as one kernel
+// The last four but kSample are compositions of others that a backend may run as one kernel
 // (ops.h).
 enum class Op : uint8_t {
   kEmbedding,
@@ -26,10 +26,8 @@ enum class Op : uint8_t {
   kMatmulGroup,
   kMatmulSwiglu,
   kRopeAttention,
-  kAddNormMatmulGroup,
-  kAddNormMatmulSwiglu,
 };
-inline constexpr int kOpCount = 14;
+inline constexpr int kOpCount = 12;
 constexpr bool is_composition(Op op) {
   return op >= Op::kAddRmsNorm;
 }
@@ -81,7 +79,6 @@ struct KernelParams {
 //   matmul_group    rows x k activations times groups weights with n rows in all
 //   matmul_swiglu   rows x k activations times two weights [n, k]
 //   rope_attention  as attention
-//   add_norm_matmul_group, add_norm_matmul_swiglu  as matmul_group, matmul_swiglu
 // The weight type of attention is the type of the cache; f32 where an op has no weight.
 struct OpCall {
   Op op = Op::kMatmul;

@@ -1,30 +1,24 @@
 #include "kernels/ops.h"
 
-#include <algorithm>
-
 #include "base/check.h"
 #include "kernels/call.h"
 
 namespace reckon::kernels {
-namespace {
 
-bool one_type(std::span<const Weight> weights) {
-  return std::ranges::all_of(weights, [&](const Weight& w) { return w.type == weights[0].type; });
-}
-
-}  // namespace
-
-Status Ops::add_rms_norm(const NormedSum& input) {
-  const AddRmsNormArgs args = add_rms_norm_args(input);
+Status Ops::add_rms_norm(Activation x, Activation residual, const Weight& weight, float epsilon,
+                         Activation out) {
+  const AddRmsNormArgs args = add_rms_norm_args(x, residual, weight, epsilon, out);
   if (fuses(call_of(args, phase()))) return run_fused(args);
-  TRY(add(input.residual, input.x, input.sum));
-  return rms_norm(input.sum, input.weight, input.epsilon, input.normed);
+  TRY(add(residual, x, residual));
+  return rms_norm(residual, weight, epsilon, out);
 }
 
 Status Ops::matmul_group(Activation x, std::span<const Weight> weights,
                          std::span<const Activation> outs) {
   RECKON_CHECK(weights.size() == outs.size());
-  if (weights.size() > 1 && one_type(weights)) {
+  bool one_type = weights.size() > 1;
+  for (const Weight& weight : weights) one_type = one_type && weight.type == weights[0].type;
+  if (one_type) {
     const MatmulGroupArgs args = matmul_group_args(x, weights, outs);
     if (fuses(call_of(args, phase()))) return run_fused(args);
   }
@@ -41,26 +35,6 @@ Status Ops::matmul_swiglu(Activation x, const Weight& gate, const Weight& up, Ac
   TRY(matmul(x, gate, out));
   TRY(matmul(x, up, other));
   return swiglu(out, other, out);
-}
-
-Status Ops::add_norm_matmul_group(const NormedSum& input, std::span<const Weight> weights,
-                                  std::span<const Activation> outs) {
-  if (weights.size() > 1 && one_type(weights)) {
-    const AddNormMatmulGroupArgs args = add_norm_matmul_group_args(input, weights, outs);
-    if (fuses(call_of(args, phase()))) return run_fused(args);
-  }
-  TRY(add_rms_norm(input));
-  return matmul_group(input.normed, weights, outs);
-}
-
-Status Ops::add_norm_matmul_swiglu(const NormedSum& input, const Weight& gate, const Weight& up,
-                                   Activation other, Activation out) {
-  if (gate.type == up.type) {
-    const AddNormMatmulSwigluArgs args = add_norm_matmul_swiglu_args(input, gate, up, out);
-    if (fuses(call_of(args, phase()))) return run_fused(args);
-  }
-  TRY(add_rms_norm(input));
-  return matmul_swiglu(input.normed, gate, up, other, out);
 }
 
 Status Ops::rope_attention(Activation q, Activation k, Activation v, const HeadNorms& norms,

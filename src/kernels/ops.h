@@ -43,15 +43,6 @@ struct Sampling {
   double uniform = 0;      // a random number in [0, 1), used where the temperature is above 0
 };
 
-// The RMS norm of residual + x, all [rows, k]. `sum` gets residual + x: residual's memory or its
-// own, its own for compositions with matmuls. `normed` is memory for the result.
-struct NormedSum {
-  Activation x, residual, sum;
-  const Weight& weight;
-  float epsilon;
-  Activation normed;
-};
-
 class Ops {
  public:
   virtual ~Ops() = default;
@@ -76,8 +67,9 @@ class Ops {
   // Compositions. Each is one kernel where the backend has one for the call and the numerics class
   // that the phase asks for, and the ops that it stands for where not.
 
-  // add(residual, x, sum), rms_norm(sum, weight, epsilon, normed)
-  Status add_rms_norm(const NormedSum& input);
+  // add(residual, x, residual), rms_norm(residual, weight, epsilon, out)
+  Status add_rms_norm(Activation x, Activation residual, const Weight& weight, float epsilon,
+                      Activation out);
   // matmul(x, weights[i], outs[i]) for each; 1 to kMaxMatmulParts weights of any types
   Status matmul_group(Activation x, std::span<const Weight> weights,
                       std::span<const Activation> outs);
@@ -89,12 +81,6 @@ class Ops {
   Status rope_attention(Activation q, Activation k, Activation v, const HeadNorms& norms,
                         const Rope& rope, const KvCache& cache, int64_t first_position, float scale,
                         Activation out);
-  // add_rms_norm(input), then matmul_group or matmul_swiglu of input.normed, whose content is
-  // undefined afterwards
-  Status add_norm_matmul_group(const NormedSum& input, std::span<const Weight> weights,
-                               std::span<const Activation> outs);
-  Status add_norm_matmul_swiglu(const NormedSum& input, const Weight& gate, const Weight& up,
-                                Activation other, Activation out);
 
  protected:
   // Of the calls that are being made.
@@ -105,8 +91,6 @@ class Ops {
   virtual Status run_fused(const MatmulGroupArgs& args) = 0;
   virtual Status run_fused(const MatmulSwigluArgs& args) = 0;
   virtual Status run_fused(const RopeAttentionArgs& args) = 0;
-  virtual Status run_fused(const AddNormMatmulGroupArgs& args) = 0;
-  virtual Status run_fused(const AddNormMatmulSwigluArgs& args) = 0;
 };
 
 }  // namespace reckon::kernels

@@ -215,10 +215,6 @@ std::span<const Op> parts_of(Op op) {
   static constexpr Op kNorm[] = {Op::kAdd, Op::kRmsNorm};
   static constexpr Op kGroup[] = {Op::kMatmul};
   static constexpr Op kSwiglu[] = {Op::kMatmul, Op::kSwiglu};
-  static constexpr Op kNormGroup[] = {Op::kAdd, Op::kRmsNorm, Op::kAddRmsNorm, Op::kMatmul,
-                                      Op::kMatmulGroup};
-  static constexpr Op kNormSwiglu[] = {Op::kAdd,    Op::kRmsNorm, Op::kAddRmsNorm,
-                                       Op::kMatmul, Op::kSwiglu,  Op::kMatmulSwiglu};
   static constexpr Op kAttention[] = {Op::kRmsNorm, Op::kRope, Op::kAttention};
   switch (op) {
     case Op::kAddRmsNorm:
@@ -229,20 +225,9 @@ std::span<const Op> parts_of(Op op) {
       return kSwiglu;
     case Op::kRopeAttention:
       return kAttention;
-    case Op::kAddNormMatmulGroup:
-      return kNormGroup;
-    case Op::kAddNormMatmulSwiglu:
-      return kNormSwiglu;
     default:
       return {};
   }
-}
-
-// The composition's matmuls alone; the call itself where it is no composition with a norm.
-OpCall without_norm(OpCall call) {
-  if (call.op == Op::kAddNormMatmulGroup) call.op = Op::kMatmulGroup;
-  if (call.op == Op::kAddNormMatmulSwiglu) call.op = Op::kMatmulSwiglu;
-  return call;
 }
 
 bool has_row(std::span<const Variant> table, Op op, const std::string& name) {
@@ -276,13 +261,7 @@ bool Planner::fuses(const OpCall& call) const {
     if (switches_.get("kernel." + std::string(op_name(part))) != "auto") return false;
   }
   const Result<IsaLimit> limit = isa_limit(switches_, device_);
-  if (!limit.ok()) return false;
-  const Demand demand = demand_of(switches_, call.phase);
-  const Variant* whole = best_row(table_, call, demand, *limit);
-  if (whole == nullptr) return false;
-  // Not at the price of a stricter class than the parts would run.
-  const Variant* matmuls = best_row(table_, without_norm(call), demand, *limit);
-  return matmuls == nullptr || whole->numerics >= matmuls->numerics;
+  return limit.ok() && best_row(table_, call, demand_of(switches_, call.phase), *limit) != nullptr;
 }
 
 int Planner::threads() const {

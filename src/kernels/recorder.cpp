@@ -66,12 +66,4 @@ Status Recorder::run_fused(const RopeAttentionArgs& args) {
   return record(call_of(args, phase_));
 }
 
-Status Recorder::run_fused(const AddNormMatmulGroupArgs& args) {
-  return record(call_of(args, phase_));
-}
-
-Status Recorder::run_fused(const AddNormMatmulSwigluArgs& args) {
-  return record(call_of(args, phase_));
-}
-
 }  // namespace reckon::kernels

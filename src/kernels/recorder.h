@@ -39,8 +39,6 @@ class Recorder final : public Ops {
   Status run_fused(const MatmulGroupArgs& args) override;
   Status run_fused(const MatmulSwigluArgs& args) override;
   Status run_fused(const RopeAttentionArgs& args) override;
-  Status run_fused(const AddNormMatmulGroupArgs& args) override;
-  Status run_fused(const AddNormMatmulSwigluArgs& args) override;
 
  private:
   Status record(const OpCall& call);

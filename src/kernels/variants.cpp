@@ -64,10 +64,6 @@ std::string_view op_name(Op op) {
       return "matmul_swiglu";
     case Op::kRopeAttention:
       return "rope_attention";
-    case Op::kAddNormMatmulGroup:
-      return "add_norm_matmul_group";
-    case Op::kAddNormMatmulSwiglu:
-      return "add_norm_matmul_swiglu";
   }
   RECKON_CHECK(false);
 }
@@ -152,8 +148,6 @@ std::string shape_text(const OpCall& call) {
     case Op::kMatmul:
     case Op::kMatmulGroup:
     case Op::kMatmulSwiglu:
-    case Op::kAddNormMatmulGroup:
-    case Op::kAddNormMatmulSwiglu:
       return rows + by(call.n) + by(call.k) + " " + std::string(dtype_name(call.weight_type));
     case Op::kRope:
       return rows + by(call.n) + by(call.k);

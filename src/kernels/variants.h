@@ -17,9 +17,9 @@
 namespace reckon::kernels {
 
 // In the order of Op.
-using KernelFn = std::variant<EmbeddingFn, RmsNormFn, MatmulFn, RopeFn, AttentionFn, SwigluFn,
-                              AddFn, SampleFn, AddRmsNormFn, MatmulGroupFn, MatmulSwigluFn,
-                              RopeAttentionFn, AddNormMatmulGroupFn, AddNormMatmulSwigluFn>;
+using KernelFn =
+    std::variant<EmbeddingFn, RmsNormFn, MatmulFn, RopeFn, AttentionFn, SwigluFn, AddFn, SampleFn,
+                 AddRmsNormFn, MatmulGroupFn, MatmulSwigluFn, RopeAttentionFn>;
 
 struct Variant {
   Op op = Op::kMatmul;

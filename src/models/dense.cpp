@@ -82,11 +82,9 @@ struct Weights {
 // position within a head, so that attention streams one head's keys.
 enum StateIndex : size_t { kKeys, kValues, kStateCount };
 
-// Activations of a pass, shared by all layers. The residual stream is `hidden` before a layer and
-// `middle` between its attention and its MLP; `delta` is what either adds.
+// Activations of a pass, shared by all layers. `delta` is what a block adds to `hidden`.
 enum Buffer : size_t {
   kHidden,
-  kMiddle,
   kNormed,
   kDelta,
   kQ,
@@ -122,7 +120,6 @@ class DenseModel final : public Model {
     up.only_for = kernels::Op::kSwiglu;
     return {
         spec("hidden", rows, config_.hidden),
-        spec("middle", rows, config_.hidden),
         spec("normed", rows, config_.hidden),
         spec("delta", rows, config_.hidden),
         spec("q", rows, q_width()),
@@ -143,19 +140,23 @@ class DenseModel final : public Model {
     for (size_t i = 0; i < kLogits; ++i) a[i] = a[i].row_range(0, rows);
 
     TRY(ops.embedding(weights_.embedding, pass.tokens, a[kHidden]));
+    if (pass.observe) pass.observe(0, a[kHidden]);
+    TRY(ops.rms_norm(a[kHidden], weights_.layers[0].attention_norm, config_.epsilon, a[kNormed]));
     for (int64_t l = 0; l < config_.layers; ++l) {
       const Layer& layer = weights_.layers[static_cast<size_t>(l)];
-      TRY(project(ops, layer, l, a));
-      if (pass.observe) pass.observe(l, a[kHidden]);
       TRY(attend(ops, layer, layer_cache(state, l), pass.first_position, a));
       TRY(mlp(ops, layer, a));
+      if (l + 1 == config_.layers) break;
+      const Layer& next = weights_.layers[static_cast<size_t>(l + 1)];
+      TRY(add_and_norm(ops, next.attention_norm, a));
+      if (pass.observe) pass.observe(l + 1, a[kHidden]);
     }
 
     const int64_t wanted = pass.logit_rows == LogitRows::kAll ? rows : 1;
     const auto last = [&](Buffer buffer) { return a[buffer].row_range(rows - wanted, wanted); };
     const Activation normed = a[kNormed].row_range(0, wanted);
-    TRY(ops.add_rms_norm({last(kDelta), last(kMiddle), last(kHidden), weights_.final_norm,
-                          config_.epsilon, normed}));
+    TRY(ops.add_rms_norm(last(kDelta), last(kHidden), weights_.final_norm, config_.epsilon,
+                         normed));
     if (pass.observe) pass.observe(config_.layers, normed);
     return ops.matmul(normed, weights_.head, a[kLogits].row_range(0, wanted));
   }
@@ -186,22 +187,17 @@ class DenseModel final : public Model {
             .pairing = config_.pairing};
   }
 
-  // The layer's norm and projections, behind what the layer before adds: hidden = middle + delta.
-  [[nodiscard]] Status project(kernels::Ops& ops, const Layer& layer, int64_t index,
-                               const std::vector<Activation>& a) const {
-    const Weight projections[] = {layer.q, layer.k, layer.v};
-    const Activation outs[] = {a[kQ], a[kK], a[kV]};
-    const Weight& norm = layer.attention_norm;
-    if (index == 0) {
-      TRY(ops.rms_norm(a[kHidden], norm, config_.epsilon, a[kNormed]));
-      return ops.matmul_group(a[kNormed], projections, outs);
-    }
-    return ops.add_norm_matmul_group(
-        {a[kDelta], a[kMiddle], a[kHidden], norm, config_.epsilon, a[kNormed]}, projections, outs);
+  // hidden += delta, normed = norm(hidden)
+  [[nodiscard]] Status add_and_norm(kernels::Ops& ops, const Weight& norm,
+                                    const std::vector<Activation>& a) const {
+    return ops.add_rms_norm(a[kDelta], a[kHidden], norm, config_.epsilon, a[kNormed]);
   }
 
   [[nodiscard]] Status attend(kernels::Ops& ops, const Layer& layer, const kernels::KvCache& cache,
                               int64_t first_position, const std::vector<Activation>& a) const {
+    const Weight projections[] = {layer.q, layer.k, layer.v};
+    const Activation outs[] = {a[kQ], a[kK], a[kV]};
+    TRY(ops.matmul_group(a[kNormed], projections, outs));
     kernels::HeadNorms norms;
     if (config_.qk_norm == QkNorm::kPerHead) {
       norms.q = &static_cast<const Weight&>(layer.q_norm);
@@ -211,16 +207,13 @@ class DenseModel final : public Model {
     const float scale = 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
     TRY(ops.rope_attention(a[kQ], a[kK], a[kV], norms, rope(), cache, first_position, scale,
                            a[kAttended]));
-    return ops.matmul(a[kAttended], layer.attention_out, a[kDelta]);
+    TRY(ops.matmul(a[kAttended], layer.attention_out, a[kDelta]));
+    return add_and_norm(ops, layer.mlp_norm, a);
   }
 
-  // middle = hidden + delta, and its norm through the MLP into delta.
   [[nodiscard]] Status mlp(kernels::Ops& ops, const Layer& layer,
                            const std::vector<Activation>& a) const {
-    const Weight& norm = layer.mlp_norm;
-    TRY(ops.add_norm_matmul_swiglu(
-        {a[kDelta], a[kHidden], a[kMiddle], norm, config_.epsilon, a[kNormed]}, layer.gate,
-        layer.up, a[kUp], a[kGate]));
+    TRY(ops.matmul_swiglu(a[kNormed], layer.gate, layer.up, a[kUp], a[kGate]));
     return ops.matmul(a[kGate], layer.down, a[kDelta]);
   }
 

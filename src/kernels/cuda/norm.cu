@@ -164,7 +164,8 @@ void rms_norm_exact(const RmsNormArgs& args, KernelContext& context) {
 
 void add_rms_norm_exact(const AddRmsNormArgs& args, KernelContext& context) {
   stamp(context, kName, kSourceHash, args);
-  run({args.x, args.residual, args.sum, args.weight, args.out, args.rows, args.k, args.epsilon},
+  run({args.x, args.residual, args.residual, args.weight, args.out, args.rows, args.k,
+       args.epsilon},
       context);
 }
 

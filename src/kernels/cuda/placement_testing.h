@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <concepts>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -179,8 +178,7 @@ inline void place(SampleArgs& a, Placement& to) {
 
 inline void place(AddRmsNormArgs& a, Placement& to) {
   to.read(a.x, a.rows * a.k);
-  to.read(a.residual, a.rows * a.k);
-  to.write(a.sum, a.rows * a.k);
+  to.read_write(a.residual, a.rows * a.k);
   to.read(a.weight, a.k);
   to.write(a.out, a.rows * a.k);
 }
@@ -198,13 +196,6 @@ inline void place(MatmulSwigluArgs& a, Placement& to) {
   to.weight(a.gate, a.weight_type, a.n, a.k);
   to.weight(a.up, a.weight_type, a.n, a.k);
   to.write(a.out, a.rows * a.n);
-}
-
-template <typename Args>
-requires std::same_as<Args, AddNormMatmulGroupArgs> || std::same_as<Args, AddNormMatmulSwigluArgs>
-void place(Args& a, Placement& to) {
-  place(a.norm, to);
-  place(a.matmuls, to);
 }
 
 inline void place(RopeAttentionArgs& a, Placement& to) {
