@@ -11,6 +11,7 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 option(RECKON_SANITIZE "Build with AddressSanitizer and UndefinedBehaviourSanitizer" OFF)
+option(RECKON_FUZZ "Build the fuzz targets (clang only)" OFF)
 
 # Paths below the source root are cached relative to the build folder, so that a second clone finds
 # what the first one compiled. Debug information names the folder that it was compiled in, so builds
@@ -31,6 +32,9 @@ if(RECKON_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+endif()
+if(RECKON_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 option(RECKON_CUDA "Build the CUDA backend (needs nvcc)" OFF)

@@ -64,8 +64,8 @@ bool GgufFile::has(std::string_view key) const {
 Result<const GgufValue*> GgufFile::value(std::string_view key, std::string_view expected) const {
   const auto found = key_index_.find(key);
   if (found == key_index_.end()) {
-    return file_error(path(),
-                      fmt::format("metadata key '{}' is missing: expected {}", key, expected));
+    return file_error(
+        path(), fmt::format("metadata key '{}' is missing: expected {}", printable(key), expected));
   }
   return &metadata_[found->second].second;
 }
@@ -76,8 +76,8 @@ Error GgufFile::wrong_type(std::string_view key, const GgufValue& value,
       value.type == GgufType::kArray
           ? fmt::format("an array of {} {}", value.count, gguf_type_name(value.element_type))
           : std::string(gguf_type_name(value.type));
-  return file_error(path(),
-                    fmt::format("metadata key '{}' holds {}: expected {}", key, held, expected));
+  return file_error(path(), fmt::format("metadata key '{}' holds {}: expected {}", printable(key),
+                                        held, expected));
 }
 
 Result<int64_t> GgufFile::integer(std::string_view key) const {
@@ -92,8 +92,8 @@ Result<double> GgufFile::number(std::string_view key) const {
   const auto number = scalar_number(found->type, found->bytes);
   if (!number) return wrong_type(key, *found, "a number");
   if (!std::isfinite(*number)) {
-    return file_error(
-        path(), fmt::format("metadata key '{}' is {}: expected a finite number", key, *number));
+    return file_error(path(), fmt::format("metadata key '{}' is {}: expected a finite number",
+                                          printable(key), *number));
   }
   return *number;
 }
@@ -103,7 +103,8 @@ Result<bool> GgufFile::boolean(std::string_view key) const {
   if (found->type != GgufType::kBool) return wrong_type(key, *found, "a boolean");
   const auto byte = load<uint8_t>(found->bytes);
   if (byte > 1) {
-    return file_error(path(), fmt::format("metadata key '{}' is {}: expected 0 or 1", key, byte));
+    return file_error(
+        path(), fmt::format("metadata key '{}' is {}: expected 0 or 1", printable(key), byte));
   }
   return byte == 1;
 }

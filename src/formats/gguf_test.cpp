@@ -304,5 +304,15 @@ TEST_F(Gguf, MissingFilesAndFoldersAreErrors) {
   EXPECT_THAT(GgufFile::open(folder.path()).error().message, HasSubstr("expected a regular file"));
 }
 
+// A key of any bytes, asked for by whoever lists the keys, stays one line of ASCII.
+TEST(GgufErrors, ShowKeysAsText) {
+  GgufWriter writer;
+  writer.string("a\n\x84", "text");
+  const auto gguf = GgufFile::parse(MappedFile::copy_of("memory", writer.bytes()));
+  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+  EXPECT_EQ(gguf->integer("a\n\x84").error().message,
+            "memory: metadata key 'a\\x0a\\x84' holds string: expected an integer");
+}
+
 }  // namespace
 }  // namespace reckon

@@ -90,6 +90,10 @@ TEST(Dense, NamesALeftOverTensor) {
   TinyFolder folder;
   folder.shapes["model.layers.0.self_attn.q_norm.weight"] = {4};
   EXPECT_THAT(error_of(folder), HasSubstr("q_norm"));
+  // Whatever its name, the message is one line.
+  TinyFolder named;
+  named.shapes["two\nlines"] = {4};
+  EXPECT_THAT(error_of(named), HasSubstr("tensor 'two\\x0alines' is not part of a"));
 }
 
 TEST(Dense, SkipsWhatCarriesNothingForText) {

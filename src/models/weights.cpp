@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "formats/file_error.h"
+
 namespace reckon::models {
 namespace {
 
@@ -66,7 +68,7 @@ Result<int64_t> WeightBinder::finish(std::string_view family) const {
       continue;
     }
     return failed(fmt::format("{}: tensor '{}' is not part of a {} model as this version knows it",
-                              checkpoint_.path(), tensor.name, family));
+                              checkpoint_.path(), printable(tensor.name), family));
   }
   return vision;
 }

@@ -174,7 +174,7 @@ void RandomRows::write_row(int64_t row, DType type, void* out) const {
     case DType::kP8:
       return draw_p8(stream, p8_scales_, k_, out);
     default:
-      RECKON_CHECK(!"a type that rows are made in");
+      RECKON_CHECK(false);  // no type that rows are made in
   }
 }
 
