@@ -11,9 +11,12 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "formats/block_fp8.h"
 #include "formats/file_error.h"
+#include "formats/file_hash.h"
+#include "formats/gguf_shards.h"
 #include "formats/hf_config.h"
-#include "formats/safetensors.h"
+#include "formats/safetensors_set.h"
 #include "formats/synthetic.h"
 
 namespace reckon {
@@ -46,6 +49,12 @@ CheckpointTensor tensor_of(const SafetensorsTensor& tensor) {
     out.weight = weight_view(tensor.bytes.data(), *tensor.type, tensor.shape);
   }
   return out;
+}
+
+// Reads as f32, which is exact, where nobody asks for another type.
+CheckpointTensor tensor_of(const SafetensorsTensor& codes, const SafetensorsTensor& scales) {
+  return {codes.name, "f8_e4m3", codes.shape, weight_view(nullptr, DType::kF32, codes.shape),
+          codes.bytes.size() + scales.bytes.size()};
 }
 
 CheckpointTensor tensor_of(const SyntheticTensor& tensor) {
@@ -90,13 +99,19 @@ std::string_view checkpoint_kind_name(CheckpointKind kind) {
   return "";
 }
 
+// What beside the weights decides the results of a folder's model.
+constexpr const char* kTokenizerFiles[] = {"tokenizer.json", "tokenizer_config.json",
+                                           "generation_config.json"};
+
 struct Checkpoint::State {
   std::string path;
   std::string architecture;
   std::string display_name;
-  std::optional<GgufFile> gguf;    // either this
+  std::vector<GgufFile> shards;    // either these
+  const GgufFile* gguf = nullptr;  // (the first of them, which has the metadata)
   std::optional<HfConfig> config;  // or this with one of these
-  std::optional<SafetensorsFile> weights;
+  std::optional<SafetensorsSet> weights;
+  std::unordered_map<std::string, Fp8Weight> fp8;  // those of `weights` that are
   std::optional<SyntheticName> synthetic;
   std::vector<SyntheticTensor> synthetic_tensors;  // in the order of `tensors`
   std::vector<CheckpointTensor> tensors;
@@ -113,7 +128,7 @@ struct Checkpoint::State {
   [[nodiscard]] std::string hash_shapes() const {
     Hasher hasher;
     hasher.add_field(architecture);
-    if (gguf) {
+    if (gguf != nullptr) {
       std::vector<std::pair<std::string_view, GgufValue>> keys(gguf->metadata().begin(),
                                                                gguf->metadata().end());
       std::sort(keys.begin(), keys.end(),
@@ -134,14 +149,26 @@ struct Checkpoint::State {
   }
 
   [[nodiscard]] std::string hash_content() const {
-    if (gguf) return hash_hex(gguf->bytes());
+    if (shards.size() == 1) return file_hash(shards[0].file());
     Hasher hasher;
+    if (gguf != nullptr) {
+      hasher.add_field("gguf shards");
+      for (const GgufFile& shard : shards) hasher.add_field(file_hash(shard.file()));
+      return hasher.hex();
+    }
     if (synthetic) {
       hasher.add_field("synthetic 1").add_field(fmt::format("{}", synthetic->seed));
       return hasher.add_field(shape_hash).hex();
     }
     hasher.add_field("config.json").add_field(hash_hex(config->text()));
-    hasher.add_field("model.safetensors").add_field(hash_hex(weights->bytes()));
+    for (const SafetensorsFile& file : weights->files()) {
+      hasher.add_field(std::filesystem::path(file.path()).filename().string());
+      hasher.add_field(file_hash(file.file()));
+    }
+    for (const char* name : kTokenizerFiles) {
+      const auto file = MappedFile::open((std::filesystem::path(path) / name).string());
+      if (file.ok()) hasher.add_field(name).add_field(hash_hex(file->bytes()));
+    }
     return hasher.hex();
   }
 };
@@ -164,38 +191,85 @@ class CheckpointBuilder {
 
  private:
   static Status open_gguf(Checkpoint::State& state) {
-    TRY_ASSIGN(state.gguf, GgufFile::open(state.path));
+    TRY_ASSIGN(state.shards, open_gguf_shards(state.path));
+    state.gguf = &state.shards[0];
     TRY_ASSIGN(const std::string_view name, state.gguf->string("general.architecture"));
     state.architecture = printable(name);
-    for (const GgufTensor& tensor : state.gguf->tensors()) {
-      state.tensors.push_back(tensor_of(tensor));
+    for (const GgufFile& shard : state.shards) {
+      for (const GgufTensor& tensor : shard.tensors()) state.tensors.push_back(tensor_of(tensor));
+      state.files.push_back(shard.path());
+      state.total_bytes += shard.bytes().size();
     }
-    state.files = {state.path};
-    state.total_bytes = state.gguf->bytes().size();
     return {};
   }
 
   static Status open_folder(Checkpoint::State& state) {
     const std::filesystem::path folder(state.path);
     const std::string config = (folder / "config.json").string();
-    const std::string weights = (folder / "model.safetensors").string();
     std::error_code ignored;
     if (!std::filesystem::exists(config, ignored)) {
       return state.error("expected a folder with config.json and model.safetensors");
     }
-    if (std::filesystem::exists(weights + ".index.json", ignored)) {
-      return state.error("the checkpoint is sharded: expected a single model.safetensors");
-    }
     TRY_ASSIGN(state.config, HfConfig::open(config));
     TRY_ASSIGN(const std::string name, state.config->architecture());
     state.architecture = printable(name);
-    TRY_ASSIGN(state.weights, SafetensorsFile::open(weights));
-    for (const SafetensorsTensor& tensor : state.weights->tensors()) {
-      state.tensors.push_back(tensor_of(tensor));
+    TRY(check_fp8_config(*state.config));
+    TRY_ASSIGN(state.weights, SafetensorsSet::open(state.path));
+    state.files = {config};
+    state.total_bytes = state.config->text().size();
+    if (!state.weights->index_path().empty()) state.files.push_back(state.weights->index_path());
+    for (const SafetensorsFile& file : state.weights->files()) {
+      state.files.push_back(file.path());
+      state.total_bytes += file.bytes().size();
     }
-    state.files = {config, weights};
-    state.total_bytes = state.config->text().size() + state.weights->bytes().size();
+    return add_folder_tensors(state);
+  }
+
+  // Every tensor, but a block FP8 matrix and its scales as one.
+  static Status add_folder_tensors(Checkpoint::State& state) {
+    std::unordered_map<std::string, const SafetensorsTensor*> scales;
+    for (const SafetensorsFile& file : state.weights->files()) {
+      for (const SafetensorsTensor& tensor : file.tensors()) {
+        if (tensor.name.ends_with(kFp8ScaleSuffix)) scales.emplace(tensor.name, &tensor);
+      }
+    }
+    for (const SafetensorsFile& file : state.weights->files()) {
+      for (const SafetensorsTensor& tensor : file.tensors()) {
+        if (tensor.type_name != "F8_E4M3") continue;
+        TRY_ASSIGN(const SafetensorsTensor* scale, scales_of(state, file, tensor, scales));
+        TRY_ASSIGN(Fp8Weight weight, make_fp8_weight(file.path(), tensor, *scale));
+        state.fp8.emplace(tensor.name, std::move(weight));
+        state.tensors.push_back(tensor_of(tensor, *scale));
+        scales.erase(scale->name);
+      }
+    }
+    for (const SafetensorsFile& file : state.weights->files()) {
+      for (const SafetensorsTensor& tensor : file.tensors()) {
+        const bool is_scale =
+            tensor.name.ends_with(kFp8ScaleSuffix) && !scales.contains(tensor.name);
+        if (!is_scale && !state.fp8.contains(tensor.name))
+          state.tensors.push_back(tensor_of(tensor));
+      }
+    }
     return {};
+  }
+
+  static Result<const SafetensorsTensor*> scales_of(
+      const Checkpoint::State& state, const SafetensorsFile& file, const SafetensorsTensor& codes,
+      const std::unordered_map<std::string, const SafetensorsTensor*>& scales) {
+    const std::string name = codes.name + std::string(kFp8ScaleSuffix);
+    const auto found = scales.find(name);
+    if (found == scales.end()) {
+      return file_error(file.path(), fmt::format("tensor '{}' is F8_E4M3: expected its scales in a "
+                                                 "tensor '{}'",
+                                                 printable(codes.name), printable(name)));
+    }
+    if (!state.config->has("quantization_config")) {
+      return file_error(state.config->path(),
+                        fmt::format("key 'quantization_config' is missing: tensor '{}' is F8_E4M3",
+                                    printable(codes.name)));
+    }
+    return found->second;
   }
 
   static Status open_synthetic(Checkpoint::State& state) {
@@ -232,7 +306,7 @@ Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
 Checkpoint::~Checkpoint() = default;
 
 CheckpointKind Checkpoint::kind() const {
-  if (state_->gguf) return CheckpointKind::kGguf;
+  if (state_->gguf != nullptr) return CheckpointKind::kGguf;
   return state_->synthetic ? CheckpointKind::kSynthetic : CheckpointKind::kHuggingFace;
 }
 
@@ -249,33 +323,33 @@ const std::string& Checkpoint::architecture() const {
 }
 
 bool Checkpoint::has(std::string_view key) const {
-  return state_->gguf ? state_->gguf->has(key) : state_->config->has(key);
+  return state_->gguf != nullptr ? state_->gguf->has(key) : state_->config->has(key);
 }
 
 Result<int64_t> Checkpoint::integer(std::string_view key) const {
-  return state_->gguf ? state_->gguf->integer(key) : state_->config->integer(key);
+  return state_->gguf != nullptr ? state_->gguf->integer(key) : state_->config->integer(key);
 }
 
 Result<double> Checkpoint::number(std::string_view key) const {
-  return state_->gguf ? state_->gguf->number(key) : state_->config->number(key);
+  return state_->gguf != nullptr ? state_->gguf->number(key) : state_->config->number(key);
 }
 
 Result<bool> Checkpoint::boolean(std::string_view key) const {
-  return state_->gguf ? state_->gguf->boolean(key) : state_->config->boolean(key);
+  return state_->gguf != nullptr ? state_->gguf->boolean(key) : state_->config->boolean(key);
 }
 
 Result<std::string> Checkpoint::string(std::string_view key) const {
-  if (!state_->gguf) return state_->config->string(key);
+  if (state_->gguf == nullptr) return state_->config->string(key);
   TRY_ASSIGN(const std::string_view text, state_->gguf->string(key));
   return std::string(text);
 }
 
 Result<std::vector<int64_t>> Checkpoint::integers(std::string_view key) const {
-  return state_->gguf ? state_->gguf->integers(key) : state_->config->integers(key);
+  return state_->gguf != nullptr ? state_->gguf->integers(key) : state_->config->integers(key);
 }
 
 Result<std::vector<std::string>> Checkpoint::strings(std::string_view key) const {
-  if (!state_->gguf) return state_->config->strings(key);
+  if (state_->gguf == nullptr) return state_->config->strings(key);
   TRY_ASSIGN(const auto views, state_->gguf->strings(key));
   return std::vector<std::string>(views.begin(), views.end());
 }
@@ -339,6 +413,8 @@ Result<Weight> Checkpoint::tensor(std::string_view name, int64_t n, int64_t k) c
 
 Result<std::unique_ptr<const RowSource>> Checkpoint::rows(std::string_view name) const {
   TRY_ASSIGN(const Weight weight, tensor(name));
+  const auto fp8 = state_->fp8.find(std::string(name));
+  if (fp8 != state_->fp8.end()) return std::make_unique<const Fp8Rows>(fp8->second);
   if (!state_->synthetic) return std::make_unique<const StoredRows>(weight);
   const SyntheticTensor& made = state_->synthetic_tensors[state_->index.at(name)];
   return std::make_unique<const RandomRows>(state_->synthetic->seed, name, made.kind, weight.n,
@@ -347,6 +423,10 @@ Result<std::unique_ptr<const RowSource>> Checkpoint::rows(std::string_view name)
 
 std::span<const CheckpointTensor> Checkpoint::tensors() const {
   return state_->tensors;
+}
+
+bool Checkpoint::is_block_fp8(std::string_view name) const {
+  return state_->fp8.contains(std::string(name));
 }
 
 const std::vector<std::string>& Checkpoint::files() const {
@@ -371,7 +451,7 @@ const std::string& Checkpoint::weight_format() const {
 }
 
 const GgufFile* Checkpoint::gguf() const {
-  return state_->gguf ? &*state_->gguf : nullptr;
+  return state_->gguf;
 }
 
 std::string_view Checkpoint::config_text() const {

@@ -1,10 +1,11 @@
-// A model's checkpoint, read-only, the same for a GGUF file, for a Hugging Face folder (config.json
-// + model.safetensors) and for made-up weights in a model's real dimensions (formats/synthetic.h):
-// what model families load from.
+// A model's checkpoint, read-only, the same for a GGUF file (or several, gguf_shards.h), for a
+// Hugging Face folder (config.json and what safetensors_set.h reads) and for made-up weights in a
+// model's real dimensions (formats/synthetic.h): what model families load from.
 //
 // Weights and strings point into mappings that live as long as the Checkpoint; moving it keeps
 // them valid. A synthetic checkpoint has no weights in memory: their `data` is null, and rows()
-// makes them. Everything is const after open() and thread-safe.
+// makes them. So it is with matrices in block FP8 (block_fp8.h), which read as f32 unless rows()
+// is asked for another type. Everything is const after open() and thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ enum class CheckpointKind { kGguf, kHuggingFace, kSynthetic };
 
 struct CheckpointTensor {
   std::string name;
-  std::string type_name;         // "q4_1", "bf16", or an unsupported type as its file writes it
+  std::string type_name;  // "q4_1", "bf16", "f8_e4m3", or an unsupported type as its file writes it
   std::vector<int64_t> shape;    // outermost first
   std::optional<Weight> weight;  // none where the element type is not supported
   uint64_t bytes = 0;
@@ -36,8 +37,8 @@ struct CheckpointTensor {
 
 class Checkpoint {
  public:
-  // `path` is a GGUF file, a folder or "synth:NAME" (see model_path.h for names as users type
-  // them).
+  // `path` is a GGUF file (any one where there are several), a folder or "synth:NAME" (see
+  // model_path.h for names as users type them).
   [[nodiscard]] static Result<Checkpoint> open(const std::string& path);
 
   Checkpoint(Checkpoint&&) noexcept;
@@ -77,6 +78,7 @@ class Checkpoint {
   [[nodiscard]] Result<Weight> tensor(std::string_view name, int64_t n, int64_t k) const;
   [[nodiscard]] Result<std::optional<Weight>> find(std::string_view name) const;
   [[nodiscard]] std::span<const CheckpointTensor> tensors() const;  // sorted by name
+  [[nodiscard]] bool is_block_fp8(std::string_view name) const;
   // The rows of a tensor, from wherever they are; fails as tensor() does. The checkpoint outlives
   // the source.
   [[nodiscard]] Result<std::unique_ptr<const RowSource>> rows(std::string_view name) const;
@@ -84,8 +86,9 @@ class Checkpoint {
   [[nodiscard]] const std::vector<std::string>& files() const;  // paths of every file read
   [[nodiscard]] uint64_t total_bytes() const;                   // of those files
   // XXH3-128 of every byte (32 hexadecimal digits): of the file itself for GGUF (what
-  // `xxhsum -H2` prints), of the files' names and hashes for a folder, of what decides the weights
-  // for a synthetic one. Computed on first use.
+  // `xxhsum -H2` prints), of all of them where there are several; of the files' names and hashes
+  // for a folder, those of its tokenizer among them; of what decides the weights for a synthetic
+  // one. Computed on first use, big files only where they changed since (file_hash.h).
   [[nodiscard]] const std::string& content_hash() const;
   // Hash of what decides shapes and arithmetic: tensor names, types and shapes, and the
   // configuration without its cosmetic keys. Equal for two sets of weights of one architecture.
@@ -93,7 +96,8 @@ class Checkpoint {
   // Element types of the matrices, most bytes first: "q4_1+q8_0", "bf16".
   [[nodiscard]] const std::string& weight_format() const;
 
-  // The GGUF file behind it, for readers of its tokenizer; null where there is none.
+  // The GGUF file behind it, for readers of its tokenizer (of several the first); null where there
+  // is none.
   [[nodiscard]] const GgufFile* gguf() const;
   // The text of config.json; "" for GGUF.
   [[nodiscard]] std::string_view config_text() const;

@@ -148,6 +148,11 @@ TEST(Checkpoint, HashesSeparateContentFromShape) {
   EXPECT_EQ(one.content_hash().size(), 32U);
   EXPECT_NE(one.content_hash(), other_weights.content_hash());
   EXPECT_NE(one.content_hash(), cosmetic.content_hash());
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "generation_config.json"}) {
+    const Folder with_tokenizer(config);
+    std::ofstream(with_tokenizer.path() + "/" + name) << "{}";
+    EXPECT_NE(with_tokenizer.open().content_hash(), one.content_hash()) << name;
+  }
   EXPECT_EQ(one.shape_hash(), other_weights.shape_hash());
   EXPECT_EQ(one.shape_hash(), cosmetic.shape_hash());
   EXPECT_NE(one.shape_hash(), other_shape.shape_hash());
@@ -161,7 +166,8 @@ TEST(Checkpoint, NamesWhatIsMissing) {
   EXPECT_THAT(Checkpoint::open(folder.path()).error().message,
               HasSubstr("model.safetensors: cannot open"));
   folder.write("model.safetensors.index.json", "{}");
-  EXPECT_THAT(Checkpoint::open(folder.path()).error().message, HasSubstr("sharded"));
+  EXPECT_THAT(Checkpoint::open(folder.path()).error().message,
+              HasSubstr("index.json: key 'weight_map' is missing"));
   const std::string deep =
       R"({"model_type":"llama","a":)" + std::string(100000, '[') + std::string(100000, ']') + "}";
   for (const char* config : {deep.c_str(), "", "{", "[1]", "{}", R"({"model_type":3})",

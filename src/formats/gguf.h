@@ -62,6 +62,7 @@ class GgufFile {
 
   [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] std::string_view bytes() const { return file_.bytes(); }
+  [[nodiscard]] const MappedFile& file() const { return file_; }
   [[nodiscard]] uint32_t version() const { return version_; }
 
   // Metadata. A getter fails, naming the key and the expected type, where the key is absent or

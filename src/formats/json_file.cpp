@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "formats/file_error.h"
 
@@ -13,18 +14,20 @@ namespace reckon {
 using nlohmann::json;
 
 Status parse_json_object(std::string_view path, std::string_view what, std::string_view text,
-                         json& object) {
+                         json& object, int unique_levels) {
   constexpr int kDeepest = 64;
   bool too_deep = false;
-  std::set<std::string> names;
+  std::vector<std::set<std::string>> names(static_cast<size_t>(unique_levels));
   std::string twice;
   // The parser lets a later name replace an earlier one and nests without a limit, which code that
   // walks the values recursively could not stand. Returning false drops a value.
   const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
     if (depth > kDeepest) too_deep = true;
-    if (depth == 1 && event == json::parse_event_t::key) {
+    const bool watched = depth >= 0 && depth < unique_levels;
+    if (watched && event == json::parse_event_t::object_start) names[depth].clear();
+    if (depth >= 1 && depth <= unique_levels && event == json::parse_event_t::key) {
       const auto& name = parsed.get_ref<const std::string&>();
-      if (!names.insert(name).second) twice = name;
+      if (!names[depth - 1].insert(name).second) twice = name;
     }
     return depth <= kDeepest;
   };

@@ -32,6 +32,15 @@ class Descriptor {
   int fd_;
 };
 
+int64_t nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+FileStamp stamp_of(const struct stat& status) {
+  return {static_cast<uint64_t>(status.st_size), nanoseconds(status.st_mtim),
+          nanoseconds(status.st_ctim)};
+}
+
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
@@ -51,7 +60,9 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
     return file_error(path, fmt::format("cannot map {} bytes: {}", size, std::strerror(errno)));
   }
   const auto unmap = [size](const char* memory) { munmap(const_cast<char*>(memory), size); };
-  return MappedFile(path, Memory(static_cast<const char*>(data), unmap), size);
+  MappedFile mapped(path, Memory(static_cast<const char*>(data), unmap), size);
+  mapped.stamp_ = stamp_of(status);
+  return mapped;
 }
 
 MappedFile MappedFile::copy_of(std::string name, std::string_view bytes) {
@@ -62,6 +73,15 @@ MappedFile MappedFile::copy_of(std::string name, std::string_view bytes) {
     ::operator delete(const_cast<char*>(data), kAlignment);
   };
   return {std::move(name), Memory(memory, release), bytes.size()};
+}
+
+void MappedFile::read_ahead(size_t offset, size_t bytes) const {
+  constexpr uintptr_t kPage = 4096;
+  if (offset >= size_) return;
+  const auto begin = reinterpret_cast<uintptr_t>(memory_.get() + offset) / kPage * kPage;
+  const auto end =
+      reinterpret_cast<uintptr_t>(memory_.get() + offset + std::min(bytes, size_ - offset));
+  (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_WILLNEED);
 }
 
 MappedFile::MappedFile(std::string path, Memory memory, size_t size)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,6 +13,15 @@
 #include "base/result.h"
 
 namespace reckon {
+
+// What changes when somebody writes to a file; all 0 for bytes that are no file's.
+struct FileStamp {
+  uint64_t bytes = 0;
+  int64_t modified_ns = 0;  // since 1970: of the content
+  int64_t changed_ns = 0;   // of the content, the name or the rights; no program can set it
+
+  bool operator==(const FileStamp&) const = default;
+};
 
 class MappedFile {
  public:
@@ -23,6 +33,10 @@ class MappedFile {
   [[nodiscard]] const std::string& path() const { return path_; }
   // Begins at a multiple of 64 bytes.
   [[nodiscard]] std::string_view bytes() const { return {memory_.get(), size_}; }
+  // Asks for a part before it is read, so that a disk is kept busy. Advice only; thread-safe.
+  void read_ahead(size_t offset, size_t bytes) const;
+  // Of the file when it was opened.
+  [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
 
  private:
   using Memory = std::unique_ptr<const char, std::function<void(const char*)>>;
@@ -31,6 +45,7 @@ class MappedFile {
   std::string path_;
   Memory memory_;
   size_t size_ = 0;
+  FileStamp stamp_;
 };
 
 }  // namespace reckon

@@ -25,11 +25,12 @@ struct ElementType {
 };
 
 constexpr ElementType kElementTypes[] = {
-    {"F64", 8, std::nullopt},  {"F32", 4, DType::kF32},      {"F16", 2, DType::kF16},
-    {"BF16", 2, DType::kBF16}, {"F8_E4M3", 1, std::nullopt}, {"F8_E5M2", 1, std::nullopt},
-    {"I64", 8, std::nullopt},  {"I32", 4, DType::kI32},      {"I16", 2, std::nullopt},
-    {"I8", 1, std::nullopt},   {"U64", 8, std::nullopt},     {"U32", 4, std::nullopt},
-    {"U16", 2, std::nullopt},  {"U8", 1, std::nullopt},      {"BOOL", 1, std::nullopt},
+    {"F64", 8, std::nullopt},     {"F32", 4, DType::kF32},      {"F16", 2, DType::kF16},
+    {"BF16", 2, DType::kBF16},    {"F8_E4M3", 1, std::nullopt}, {"F8_E5M2", 1, std::nullopt},
+    {"I64", 8, std::nullopt},     {"I32", 4, DType::kI32},      {"I16", 2, std::nullopt},
+    {"I8", 1, std::nullopt},      {"U64", 8, std::nullopt},     {"U32", 4, std::nullopt},
+    {"U16", 2, std::nullopt},     {"U8", 1, std::nullopt},      {"BOOL", 1, std::nullopt},
+    {"F8_E8M0", 1, std::nullopt},
 };
 
 const ElementType* find_element_type(std::string_view name) {

@@ -36,6 +36,7 @@ class SafetensorsFile {
 
   [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] std::string_view bytes() const { return file_.bytes(); }
+  [[nodiscard]] const MappedFile& file() const { return file_; }
   [[nodiscard]] std::span<const SafetensorsTensor> tensors() const { return tensors_; }  // by name
   [[nodiscard]] const SafetensorsTensor* find(std::string_view name) const;
 

@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/thread_pool.h"
 #include "formats/file_error.h"
+#include "formats/new_file.h"
 
 namespace reckon {
 namespace {
@@ -26,40 +27,6 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kStripBytes = int64_t{16} << 20;
 constexpr int64_t kTaskBytes = int64_t{1} << 18;
-
-// A file being written; closed and, unless finish() was ok, of no use.
-class NewFile {
- public:
-  explicit NewFile(std::string path) : path_(std::move(path)) {
-    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  }
-  ~NewFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-
-  Status write(std::string_view bytes) {
-    if (fd_ < 0) return error();
-    while (!bytes.empty()) {
-      const ssize_t put = ::write(fd_, bytes.data(), bytes.size());
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) return error();
-      bytes.remove_prefix(static_cast<size_t>(put));
-    }
-    return {};
-  }
-  Status finish() {
-    if (fd_ < 0 || ::fsync(fd_) != 0) return error();
-    return {};
-  }
-
- private:
-  [[nodiscard]] Error error() const { return file_error(path_, std::strerror(errno)); }
-
-  std::string path_;
-  int fd_ = -1;
-};
 
 Status sync_folder(const fs::path& folder) {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -96,7 +63,7 @@ class DraftFolder {
 };
 
 Result<std::string> safetensors_type(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
-  if (tensor.weight) {
+  if (tensor.weight && !checkpoint.is_block_fp8(tensor.name)) {
     if (tensor.weight->type == DType::kF32) return "F32";
     if (tensor.weight->type == DType::kF16) return "F16";
     if (tensor.weight->type == DType::kBF16) return "BF16";
@@ -184,13 +151,13 @@ Status write_weights(const Checkpoint& checkpoint, const std::string& path,
   TRY(file.write(header));
   WeightWriter writer(checkpoint, file, options);
   for (const CheckpointTensor& tensor : checkpoint.tensors()) TRY(writer.write(tensor));
-  return file.finish();
+  return file.sync();
 }
 
 Status write_config(const Checkpoint& checkpoint, const std::string& path) {
   NewFile file(path);
   TRY(file.write(checkpoint.config_text()));
-  return file.finish();
+  return file.sync();
 }
 
 Status check_target(const fs::path& path, const fs::path& parent) {

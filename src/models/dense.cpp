@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -244,12 +243,30 @@ Result<Layer> bind_layer(WeightBinder& binder, const DenseConfig& config, const 
   return layer;
 }
 
+// Whether two tensors of one shape and type have the same rows, wherever they are.
+Result<bool> same_rows(const Checkpoint& checkpoint, const Weight& shape, const char* a,
+                       const char* b) {
+  TRY_ASSIGN(const auto rows_a, checkpoint.rows(a));
+  TRY_ASSIGN(const auto rows_b, checkpoint.rows(b));
+  const auto stride = static_cast<size_t>(row_bytes(shape.type, shape.k));
+  std::vector<char> row_a(stride), row_b(stride);
+  for (int64_t row = 0; row < shape.n; ++row) {
+    TRY(rows_a->rows(row, 1, shape.type, row_a.data()));
+    TRY(rows_b->rows(row, 1, shape.type, row_b.data()));
+    if (row_a != row_b) return false;
+  }
+  return true;
+}
+
 // A tied head may still be stored; it must then be the embedding, byte for byte.
 Status check_stored_tied_head(const Checkpoint& checkpoint, const Names& names) {
   TRY_ASSIGN(const Weight embedding, checkpoint.tensor(names.embedding));
   TRY_ASSIGN(const Weight head, checkpoint.tensor(names.head, embedding.n, embedding.k));
-  if (head.type != embedding.type ||
-      std::memcmp(head.data, embedding.data, static_cast<size_t>(head.bytes())) != 0) {
+  bool same = head.type == embedding.type;
+  if (same) {
+    TRY_ASSIGN(same, same_rows(checkpoint, embedding, names.embedding, names.head));
+  }
+  if (!same) {
     return failed(
         fmt::format("{}: tensor '{}' differs from the embedding, but 'tie_word_embeddings' is true",
                     checkpoint.path(), names.head));

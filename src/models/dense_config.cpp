@@ -122,10 +122,6 @@ Status check_hf(const Checkpoint& checkpoint) {
   if (activation != "silu") {
     return bad_key(checkpoint, "hidden_act", fmt::format("is '{}'; expected 'silu'", activation));
   }
-  if (checkpoint.has("quantization_config")) {
-    return bad_key(checkpoint, "quantization_config",
-                   "is set; quantised folders are not supported (GGUF files are)");
-  }
   return {};
 }
 

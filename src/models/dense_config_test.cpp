@@ -129,7 +129,6 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"sliding_window", 32, "sliding_window"},
         Refusal{"layer_types", json{"sliding_attention"}, "layer_types"},
         Refusal{"hidden_act", "gelu", "hidden_act"},
-        Refusal{"quantization_config", json{{"quant_method", "fp8"}}, "quantization_config"},
         Refusal{"num_attention_heads", 0, "attention heads"},
         Refusal{"num_key_value_heads", 3, "KV heads"},
         Refusal{"num_key_value_heads", 0, "KV heads"}, Refusal{"head_dim", 5, "head size"},

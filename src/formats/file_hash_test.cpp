@@ -1,0 +1,134 @@
+#include "formats/file_hash.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "base/hash.h"
+#include "formats/new_file.h"
+#include "formats/test_files.h"
+
+namespace reckon {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FileHash : public ::testing::Test {
+ protected:
+  // An hour old, so that it counts as settled.
+  void write(std::string_view bytes, std::chrono::minutes age = std::chrono::minutes(60)) {
+    path_ = folder_.write("model", bytes);
+    fs::last_write_time(path_, fs::file_time_type::clock::now() - age);
+  }
+  [[nodiscard]] std::string hash() const {
+    const auto file = MappedFile::open(path_);
+    EXPECT_TRUE(file.ok());
+    return file_hash(*file, {cache(), 1});
+  }
+  [[nodiscard]] std::string cache() const { return folder_.path() + "/cache"; }
+  [[nodiscard]] std::vector<fs::path> records() const {
+    std::vector<fs::path> found;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(cache() + "/hashes", ignored)) {
+      found.push_back(entry.path());
+    }
+    return found;
+  }
+  // What is remembered says this now, whatever the file has: so that reading it shows.
+  void forge(const std::string& hash) const {
+    const std::string line = read_file(records().at(0));
+    const std::string head = line.substr(0, line.size() - 32 - 1 - 16 - 1);
+    const std::string forged = head + hash;
+    std::ofstream(records().at(0)) << forged << " " << fmt_hash(forged) << "\n";
+  }
+  static std::string fmt_hash(const std::string& text) {
+    std::string digits(16, '0');
+    uint64_t value = hash64(text);
+    for (size_t i = 16; i-- > 0; value /= 16) digits[i] = "0123456789abcdef"[value % 16];
+    return digits;
+  }
+
+  TestFolder folder_;
+  std::string path_;
+};
+
+const std::string kForged(32, 'f');
+
+TEST_F(FileHash, IsThatOfTheBytesAndRemembered) {
+  write("one");
+  EXPECT_EQ(hash(), hash_hex("one"));
+  ASSERT_EQ(records().size(), 1U);
+  forge(kForged);
+  EXPECT_EQ(hash(), kForged);  // not read again
+}
+
+TEST_F(FileHash, AnotherSizeOrTimeIsReadAgain) {
+  write("one");
+  (void)hash();
+  forge(kForged);
+  write("four");
+  EXPECT_EQ(hash(), hash_hex("four"));
+  forge(kForged);
+  write("five", std::chrono::minutes(30));
+  EXPECT_EQ(hash(), hash_hex("five"));
+  // The same size, and its time set back to what it was: the change itself has a time, too.
+  const auto time = fs::last_write_time(path_);
+  forge(kForged);
+  std::ofstream(path_) << "nine";
+  fs::last_write_time(path_, time);
+  EXPECT_EQ(hash(), hash_hex("nine"));
+}
+
+TEST_F(FileHash, WhatWasJustWrittenIsNotRemembered) {
+  write("new", std::chrono::minutes(0));
+  EXPECT_EQ(hash(), hash_hex("new"));
+  EXPECT_TRUE(records().empty());
+}
+
+TEST_F(FileHash, ADamagedRecordCountsForNothing) {
+  write("one");
+  (void)hash();
+  const std::string whole = read_file(records().at(0));
+  for (size_t i = 0; i < whole.size() - 1; ++i) {
+    std::string damaged = whole;
+    damaged[i] = damaged[i] == '0' ? '1' : '0';
+    std::ofstream(records().at(0), std::ios::trunc) << damaged;
+    ASSERT_EQ(hash(), hash_hex("one")) << i;
+    std::ofstream(records().at(0), std::ios::trunc) << whole.substr(0, i);
+    ASSERT_EQ(hash(), hash_hex("one")) << i;
+  }
+}
+
+TEST_F(FileHash, NoFolderAndSmallFilesAreHashedEachTime) {
+  write("one");
+  const auto file = MappedFile::open(path_);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file_hash(*file, {"", 1}), hash_hex("one"));
+  EXPECT_EQ(file_hash(*file, {cache(), 4}), hash_hex("one"));
+  EXPECT_EQ(file_hash(*file, {path_ + "/no/folder", 1}), hash_hex("one"));
+  EXPECT_TRUE(records().empty());
+  EXPECT_EQ(file_hash(MappedFile::copy_of("memory", "bytes"), {cache(), 1}), hash_hex("bytes"));
+}
+
+TEST(NewFile, ADraftGoesUnlessItGetsItsName) {
+  TestFolder folder;
+  const std::string path = folder.write("kept", "old");
+  {
+    NewFile draft = NewFile::beside(path);
+    EXPECT_EQ(draft.path().size(), path.size() + 1 + kDraftLetters);
+    ASSERT_TRUE(draft.write("half").ok());
+    ASSERT_TRUE(draft.write_at(1, "A").ok());
+    EXPECT_EQ(read_file(draft.path()), "hAlf");
+  }
+  EXPECT_EQ(read_file(path), "old");
+  ASSERT_TRUE(replace_file(path, "new").ok());
+  EXPECT_EQ(read_file(path), "new");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
+  EXPECT_FALSE(replace_file(folder.path() + "/no/such", "x").ok());
+  fs::create_directory(folder.path() + "/taken");
+  EXPECT_FALSE(replace_file(folder.path() + "/taken", "x").ok());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 2);
+}
+
+}  // namespace
+}  // namespace reckon
