@@ -11,11 +11,10 @@ find_package(benchmark QUIET)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # Which third-party targets a module links, so that a library stays in the module that uses it.
-set(RECKON_LIBS_base Threads::Threads fmt::fmt PkgConfig::XXHASH)
+set(RECKON_LIBS_base Threads::Threads fmt::fmt PkgConfig::XXHASH yaml-cpp)
 set(RECKON_LIBS_formats nlohmann_json::nlohmann_json)
-set(RECKON_LIBS_kernels yaml-cpp)
 set(RECKON_LIBS_engine nlohmann_json::nlohmann_json)
 set(RECKON_LIBS_ledger nlohmann_json::nlohmann_json)
-set(RECKON_LIBS_experiment nlohmann_json::nlohmann_json yaml-cpp)
+set(RECKON_LIBS_experiment nlohmann_json::nlohmann_json)
 set(RECKON_LIBS_adapters nlohmann_json::nlohmann_json)
 set(RECKON_LIBS_cli CLI11::CLI11 nlohmann_json::nlohmann_json)

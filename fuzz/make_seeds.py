@@ -109,6 +109,37 @@ def safetensors_seeds() -> dict[str, bytes]:
     }
 
 
+def index_seeds() -> dict[str, bytes]:
+    shards = [f"model-{i:05}-of-00002.safetensors" for i in (1, 2)]
+    block = {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128]}
+    config = {"model_type": "qwen3", "quantization_config": block, "a": [1, 2]}
+    return {
+        "index": json.dumps(
+            {"metadata": {"total_size": 8}, "weight_map": {"a": shards[0], "b": shards[1]}}
+        ).encode(),
+        "config": json.dumps({**config, "rope_parameters": {"rope_theta": 1e4}}).encode(),
+        "nested": json.dumps({"text_config": config, "rope_theta": 1e4}).encode(),
+    }
+
+
+def packed_seeds() -> dict[str, bytes]:
+    key = {"model": "m", "scheme": "q4", "packing": 1, "data": 512}
+    p4 = {"name": "t", "type": "p4", "n": 2, "k": 65, "offset": 0, "sums": [1]}
+    p8 = {"name": "u", "type": "p8", "n": 1, "k": 1, "offset": 192, "sums": [2]}
+    return {
+        "one": json.dumps({**key, "tensors": [p4]}).encode(),
+        "two": json.dumps({**key, "tensors": [p8, {**p8, "name": "t", "n": 2, "k": 65}]}).encode(),
+    }
+
+
+def scheme_seeds() -> dict[str, bytes]:
+    return {
+        "rules": b'- "*.self_attn.?_proj.*": q8\n- lm_head.weight: none\n- "*": q4  # rest\n',
+        "flow": b'[{"a*b*c": q8}, {"*": bf16}]',
+        "anchor": b"- &a {x: q4}\n- *a\n",
+    }
+
+
 def tokenizer_seeds() -> dict[str, bytes]:
     """The golden tokenizers with a vocabulary of at most 300 entries."""
     seeds = {}
@@ -158,8 +189,11 @@ def ledger_seeds() -> dict[str, bytes]:
 SEEDS = {
     "gguf": gguf_seeds,
     "ledger_lines": ledger_seeds,
+    "packed_file": packed_seeds,
+    "quant_scheme": scheme_seeds,
     "queue": queue_seeds,
     "safetensors": safetensors_seeds,
+    "safetensors_index": index_seeds,
     "tokenizer_json": tokenizer_seeds,
 }
 

@@ -12,7 +12,7 @@
 #include "base/regular_file.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "experiment/yaml_tree.h"
+#include "base/yaml_tree.h"
 
 namespace reckon::experiment {
 namespace {

@@ -1,4 +1,4 @@
-#include "experiment/yaml_tree.h"
+#include "base/yaml_tree.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-namespace reckon::experiment {
+namespace reckon {
 namespace {
 
 constexpr int kMaximumDepth = 32;
@@ -99,4 +99,4 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& path) {
   }
 }
 
-}  // namespace reckon::experiment
+}  // namespace reckon

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace reckon::experiment {
+namespace reckon {
 
 struct YamlNode {
   enum class Kind { kNull, kScalar, kList, kMap };
@@ -38,4 +38,4 @@ struct YamlNode::Member {
 // "PATH:LINE: message".
 [[nodiscard]] Error yaml_error(const std::string& path, int line, const std::string& message);
 
-}  // namespace reckon::experiment
+}  // namespace reckon
