@@ -199,7 +199,7 @@ nlohmann::json to_json(const BenchTest& test, const engine::LoadedModel& model,
                          {"n_threads", session.planner().threads()},
                          {"n_chunk", session.plan().shape.chunk},
                          {"switches", session.planner().switches().changed()},
-                         {"notes", model.model().info().notes},
+                         {"notes", model.notes()},
                          {"test", test.name},
                          {"n_tokens", test.tokens},
                          {"n_depth", test.depth},
@@ -280,7 +280,7 @@ void print(const std::vector<BenchTest>& tests, const engine::LoadedModel& model
     }
     return;
   }
-  print_notes(model.model().info().notes);
+  print_notes(model.notes());
   const Table table = to_table(tests, model, session);
   if (options.output == "csv") {
     fmt::print("{}", table.csv());

@@ -58,7 +58,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
   command.add_option("--layers", options.layers, "cut a synthetic model's depth to N layers")
       ->type_name("N")
       ->check(whole_number(1, kMostTokens));
-  add_quant_option(command, options.quant);
+  add_quant_options(command, options.quant);
   add_backend_option(command, options.backend);
   command.add_option("--set", options.sets, "set a switch (repeatable; see docs/switches.md)")
       ->type_name("KEY=VALUE")
@@ -81,18 +81,23 @@ void add_backend_option(CLI::App& command, std::string& backend) {
       ->type_name("NAME");
 }
 
-void add_quant_option(CLI::App& command, std::string& quant) {
-  const std::vector<std::string> names = models::QuantScheme::names();
-  command.add_option("--quant", quant, "pack the matrices at load: none, q4 or q8 (none)")
-      ->check(one_of(names));
+void add_quant_options(CLI::App& command, QuantOptions& options) {
+  command
+      .add_option("--quant", options.scheme,
+                  fmt::format("pack the matrices at load: {}, or a .yaml file of rules (none)",
+                              join(models::QuantScheme::names(), ", ")))
+      ->type_name("SCHEME");
+  command.add_flag("--no-cache", options.no_cache,
+                   "neither read nor keep packed weights from one load to the next");
 }
 
 Result<std::unique_ptr<engine::LoadedModel>> open_model(const std::string& model,
-                                                        const std::string& quant,
+                                                        const QuantOptions& quant,
                                                         const std::string& backend) {
   engine::ModelOptions options;
   TRY_ASSIGN(options.backend, kernels::open_backend(backend));
-  TRY_ASSIGN(options.quant, models::QuantScheme::parse(quant));
+  TRY_ASSIGN(options.quant, models::QuantScheme::parse(quant.scheme));
+  options.packed_cache.enabled = !quant.no_cache;
   return engine::LoadedModel::open(model, options);
 }
 

@@ -14,10 +14,15 @@
 
 namespace reckon::cli {
 
+struct QuantOptions {
+  std::string scheme = "none";  // or a file
+  bool no_cache = false;
+};
+
 struct EngineOptions {
   std::string model;
   int64_t layers = 0;  // 0: all
-  std::string quant = "none";
+  QuantOptions quant;
   std::string backend = "cpu";
   std::vector<std::string> sets;  // key=value, in order
   int64_t context = 0;            // 0: the command's own default
@@ -33,17 +38,17 @@ struct EngineOptions {
 // Tokens, positions and chunks: far above what any model takes, far below what overflows.
 inline constexpr int64_t kMostTokens = int64_t{1} << 30;
 
-// -m, --layers, --quant, --backend, --set, --ctx, --chunk, --memory-limit.
+// -m, --layers, --quant, --no-cache, --backend, --set, --ctx, --chunk, --memory-limit.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 
-// --quant and --backend alone, for commands that take a model otherwise.
-void add_quant_option(CLI::App& command, std::string& quant);
+// --quant with --no-cache, and --backend, for commands that take a model otherwise.
+void add_quant_options(CLI::App& command, QuantOptions& options);
 void add_backend_option(CLI::App& command, std::string& backend);
 
 // The model as typed, its weights planned but not loaded.
 [[nodiscard]] Result<std::unique_ptr<engine::LoadedModel>> open_model(const EngineOptions& options);
 [[nodiscard]] Result<std::unique_ptr<engine::LoadedModel>> open_model(const std::string& model,
-                                                                      const std::string& quant,
+                                                                      const QuantOptions& quant,
                                                                       const std::string& backend);
 
 // The switches as typed; --chunk is short for --set prefill.chunk.

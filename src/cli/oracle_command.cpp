@@ -20,7 +20,7 @@ struct OracleOptions {
   std::string folder;
   std::string backend = "cpu";
   std::string numerics = "reference";
-  std::string quant = "none";
+  QuantOptions quant;
   std::vector<std::string> sets;
   bool json = false;
 };
@@ -111,7 +111,7 @@ void add_oracle_command(Cli& cli) {
   add_backend_option(*command, options->backend);
   command->add_option("--numerics", options->numerics, "reference, exact or fast (reference)")
       ->check(one_of({"reference", "exact", "fast"}));
-  add_quant_option(*command, options->quant);
+  add_quant_options(*command, options->quant);
   command->add_option("--set", options->sets, "set a switch (repeatable)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

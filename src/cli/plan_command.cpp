@@ -214,10 +214,10 @@ Result<ExitCode> run_plan(const PlanOptions& options) {
   if (options.json) {
     nlohmann::json json = to_json(planned.plan, budget);
     json["model_name"] = model->model().info().name;
-    json["notes"] = model->model().info().notes;
+    json["notes"] = model->notes();
     print_json(json);
   } else {
-    print_notes(model->model().info().notes);
+    print_notes(model->notes());
     const std::string& synthetic = model->checkpoint().display_name();
     if (!synthetic.empty()) fmt::print("model: {}\n", synthetic);
     fmt::print("{}\n{}", memory_text(planned.plan, budget), kernels_text(planned.plan));

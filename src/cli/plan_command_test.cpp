@@ -47,6 +47,32 @@ TEST(Plan, CountsPackedWeights) {
   EXPECT_THAT(unknown.err, HasSubstr("q4"));
 }
 
+TEST(Plan, TakesAFileOfQuantisationRules) {
+  Sandbox sandbox;
+  const auto plan = [&](const std::string& scheme) {
+    return sandbox.run({"plan", "-m", golden("oracle/llama-h48-untied"), "--ctx", "64", "--quant",
+                        scheme, "--no-cache", "--json"});
+  };
+  const auto weights = [&](const std::string& scheme) {
+    return plan(scheme).json()["memory"][0]["bytes"].get<uint64_t>();
+  };
+  const std::string mixed =
+      sandbox.write("mixed.yaml", "- \"*.self_attn.*\": q8\n- \"*.typo.*\": q8\n- \"*\": q4\n");
+  EXPECT_GT(weights(mixed), weights("q4"));
+  EXPECT_LT(weights(mixed), weights("q8"));
+  const nlohmann::json notes = plan(mixed).json()["notes"];
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes[0], mixed + ":2: '*.typo.*' decides for no matrix of this model");
+
+  const std::string broken = sandbox.write("broken.yaml", "- \"*\": q4\n- lm_head.weight: q5\n");
+  for (const std::string& scheme : {broken, std::string("missing.yaml")}) {
+    const Finished finished = plan(scheme);
+    EXPECT_EQ(finished.code, 2);
+    EXPECT_TRUE(finished.one_error_line()) << finished.err;
+  }
+  EXPECT_THAT(plan(broken).err, HasSubstr("broken.yaml:2: 'lm_head.weight' is 'q5': expected"));
+}
+
 TEST(Plan, SaysWhatIsConverted) {
   Sandbox sandbox;
   RandomBlocks random(1);

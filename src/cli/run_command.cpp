@@ -178,7 +178,7 @@ Result<ExitCode> run(const RunOptions& options) {
   if (options.audit_buffers) session_opts.audit = &audit;
   TRY_ASSIGN(const auto session, Session::create(*model, session_opts));
 
-  if (!options.quiet && !options.json) print_notes(model->model().info().notes);
+  if (!options.quiet && !options.json) print_notes(model->notes());
   if (options.trace) TRY(check_writable(*options.trace));
   engine::GenerateOptions generate;
   generate.max_tokens = options.max_tokens;
@@ -194,8 +194,7 @@ Result<ExitCode> run(const RunOptions& options) {
              engine::generate(*session, prompt, generate, tokenizer, sink));
   const engine::AuditReport audited = engine::audit_report(audit);
   if (options.json) {
-    nlohmann::json result =
-        result_json(generation, text, *session, model->model().info().notes, options);
+    nlohmann::json result = result_json(generation, text, *session, model->notes(), options);
     if (options.audit_buffers) result["audit"] = audit_json(audited);
     print_json(result);
   } else if (!text.empty() && text.back() != '\n') {

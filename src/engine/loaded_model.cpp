@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "formats/model_path.h"
 #include "models/device_placer.h"
@@ -30,6 +31,30 @@ std::string describe_matrices(const models::WeightPlacer& placer) {
   return join(names, "+");
 }
 
+// Of the model, of the rules that pack it, and of block FP8, which reads as f32 if it is not
+// packed.
+std::vector<std::string> notes_of(const models::Model& model, const models::WeightPlacer& placer,
+                                  const Checkpoint& checkpoint, const models::QuantScheme& quant) {
+  std::vector<std::string> notes = model.info().notes;
+  std::vector<std::string> matrices;
+  int64_t fp8 = 0;
+  int64_t fp8_bytes = 0;
+  for (const models::PlacedWeight& weight : placer.weights()) {
+    if (weight.role == models::WeightRole::kVector) continue;
+    matrices.push_back(weight.name);
+    if (!checkpoint.is_block_fp8(weight.name) || quant.type_of(weight.name)) continue;
+    ++fp8;
+    fp8_bytes += static_cast<int64_t>(weight.bytes) - weight.stored.n * weight.stored.k;
+  }
+  for (std::string& line : quant.unused(matrices)) notes.push_back(std::move(line));
+  if (fp8 > 0) {
+    notes.push_back(
+        fmt::format("dequantised {} from block FP8 to f32: +{}; --quant bf16, q8 or q4 takes less",
+                    counted(fp8, "tensor"), format_bytes_short(static_cast<uint64_t>(fp8_bytes))));
+  }
+  return notes;
+}
+
 std::unique_ptr<models::WeightPlacer> make_placer(const ModelOptions& options) {
   if (options.backend->weight_loader() == nullptr) {
     return std::make_unique<models::HostPlacer>(options.quant, *options.backend);
@@ -49,11 +74,17 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& model,
   loaded->placer_ = make_placer(options);
   TRY_ASSIGN(loaded->model_, models::build_model(*loaded->checkpoint_, *loaded->placer_));
   loaded->packed_ = options.quant.packs();
-  const bool as_stored =
-      !loaded->packed_ && options.backend->weight_loader() == nullptr &&
-      std::ranges::none_of(loaded->placer_->weights(), &models::PlacedWeight::converted);
+  loaded->notes_ = notes_of(*loaded->model_, *loaded->placer_, *loaded->checkpoint_, options.quant);
+  const auto is_changed = [&](const models::PlacedWeight& weight) {
+    return weight.converted || loaded->checkpoint_->is_block_fp8(weight.name);
+  };
+  const bool as_stored = !loaded->packed_ && options.backend->weight_loader() == nullptr &&
+                         std::ranges::none_of(loaded->placer_->weights(), is_changed);
   loaded->weight_format_ =
       as_stored ? loaded->checkpoint_->weight_format() : describe_matrices(*loaded->placer_);
+  if (options.quant.is_mixed()) loaded->weight_format_ += ":" + options.quant.id();
+  loaded->packed_cache_ = std::make_unique<models::PackedCache>(*loaded->checkpoint_, options.quant,
+                                                                options.packed_cache);
   Result<Tokenizer> tokenizer = Tokenizer::from_checkpoint(*loaded->checkpoint_);
   if (tokenizer.ok()) {
     loaded->tokenizer_ = std::make_unique<Tokenizer>(std::move(tokenizer).value());
@@ -67,13 +98,21 @@ Status LoadedModel::load(const models::LoadOptions& options) const {
   const std::lock_guard lock(load_mutex_);
   if (load_tried_) return load_result_;
   load_tried_ = true;
-  load_result_ = placer_->load(options);
+  load_result_ = placer_->load(options, packed_cache_.get());
   if (!load_result_.ok()) {
     Error error = load_result_.error();
     error.message = fmt::format("{}: {}", checkpoint_->path(), error.message);
     load_result_ = std::move(error);
   }
   return load_result_;
+}
+
+std::vector<std::string> LoadedModel::notes() const {
+  const std::lock_guard lock(load_mutex_);
+  std::vector<std::string> notes = notes_;
+  const std::vector<std::string>& more = packed_cache_->notes();
+  notes.insert(notes.end(), more.begin(), more.end());
+  return notes;
 }
 
 uint64_t LoadedModel::allocated_bytes() const {

@@ -9,12 +9,14 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "formats/checkpoint.h"
 #include "formats/tokenizer.h"
 #include "kernels/backend.h"
 #include "models/model.h"
+#include "models/packed_cache.h"
 #include "models/quant_scheme.h"
 #include "models/weight_placer.h"
 
@@ -23,6 +25,7 @@ namespace reckon::engine {
 struct ModelOptions {
   models::QuantScheme quant;
   kernels::Backend* backend = &kernels::cpu_backend();  // where it will run; outlives the model
+  models::PackedCacheOptions packed_cache = {};
 };
 
 class LoadedModel {
@@ -47,8 +50,11 @@ class LoadedModel {
     return placer_->weights();
   }
   [[nodiscard]] bool is_packed() const { return packed_; }  // by ModelOptions::quant
+  // What was converted, skipped or left undone, one line each; load() may add some.
+  [[nodiscard]] std::vector<std::string> notes() const;
   // Element types of the matrices as the forward pass reads them, most bytes first: "q4_1+q8_0"
-  // (the checkpoint's own), "p4" where they are packed or converted.
+  // (the checkpoint's own), "p4" where they are packed or converted, "p4+p8:mixed-1a2b3c4d" by a
+  // file of rules.
   [[nodiscard]] const std::string& weight_format() const { return weight_format_; }
   // The tokenizer, or why this checkpoint has none (an oracle folder, say).
   [[nodiscard]] Result<const Tokenizer*> tokenizer() const;
@@ -58,10 +64,12 @@ class LoadedModel {
   kernels::Backend* backend_ = nullptr;
   std::unique_ptr<Checkpoint> checkpoint_;
   std::unique_ptr<models::WeightPlacer> placer_;
+  std::unique_ptr<models::RowCache> packed_cache_;
   std::unique_ptr<models::Model> model_;
   std::string weight_format_;
+  std::vector<std::string> notes_;
   bool packed_ = false;
-  mutable std::mutex load_mutex_;  // guards the two below and the placer
+  mutable std::mutex load_mutex_;  // guards the two below, the placer and its cache
   mutable bool load_tried_ = false;
   mutable Status load_result_;
   std::unique_ptr<Tokenizer> tokenizer_;

@@ -28,7 +28,7 @@ bool write_all(std::string_view bytes, const Put& put) {
 
 }  // namespace
 
-NewFile::NewFile(std::string path)
+NewFile::NewFile(const std::string& path)
     : NewFile(path, ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644), false) {}
 
 NewFile::NewFile(std::string path, int fd, bool draft)

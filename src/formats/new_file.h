@@ -17,7 +17,7 @@ inline constexpr size_t kDraftLetters = 6;
 class NewFile {
  public:
   // Creates the file; fails, at the first write, where it is there.
-  explicit NewFile(std::string path);
+  explicit NewFile(const std::string& path);
   // Creates a file of a new name that begins with `path`; it is removed unless it gets its own.
   [[nodiscard]] static NewFile beside(const std::string& path);
   ~NewFile();

@@ -2,6 +2,8 @@
 // read, packed where the scheme says so, laid out and sent strip by strip, vectors as float32.
 #pragma once
 
+#include <utility>
+
 #include "kernels/backend.h"
 #include "models/quant_scheme.h"
 #include "models/weight_placer.h"
@@ -13,7 +15,7 @@ class DevicePlacer final : public WeightPlacer {
  public:
   // The backend has a weight loader and outlives the placer.
   DevicePlacer(kernels::Backend& backend, QuantScheme scheme)
-      : loader_(*backend.weight_loader()), scheme_(scheme), memory_(backend.memory()) {}
+      : loader_(*backend.weight_loader()), scheme_(std::move(scheme)), memory_(backend.memory()) {}
 
   [[nodiscard]] uint64_t allocated_bytes() const override { return memory_.total_bytes(); }
 

@@ -4,6 +4,8 @@
 // synthetic checkpoint has is made in that buffer.
 #pragma once
 
+#include <utility>
+
 #include "kernels/backend.h"
 #include "models/quant_scheme.h"
 #include "models/weight_placer.h"
@@ -16,7 +18,7 @@ class HostPlacer final : public WeightPlacer {
   // The backend reads the host's memory and outlives the placer.
   explicit HostPlacer(QuantScheme scheme = {},
                       const kernels::Backend& backend = kernels::cpu_backend())
-      : scheme_(scheme), backend_(backend) {}
+      : scheme_(std::move(scheme)), backend_(backend) {}
 
   [[nodiscard]] uint64_t allocated_bytes() const override { return memory_.total_bytes(); }
 

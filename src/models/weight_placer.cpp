@@ -21,8 +21,9 @@ Result<WeightRef> WeightPlacer::plan(const std::string& name, WeightRole role, c
   return WeightRef(&weights_.back().placed);
 }
 
-Status WeightPlacer::load(const LoadOptions& options) {
+Status WeightPlacer::load(const LoadOptions& options, RowCache* cache) {
   RECKON_CHECK(!loaded_);
+  if (cache != nullptr) cache->attach(weights_, options);
   Status filled = fill(weights_, options);
   if (!filled.ok()) {
     for (PlacedWeight& weight : weights_) weight.placed.data = nullptr;

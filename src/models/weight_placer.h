@@ -66,6 +66,17 @@ struct LoadOptions {
   LoadProgress progress;
 };
 
+// Keeps rows between loads (packed_cache.h).
+class RowCache {
+ public:
+  virtual ~RowCache() = default;
+  // Called before anything is loaded: may replace the `rows` of weights by others that give the
+  // same bytes for placed.type.
+  virtual void attach(std::deque<PlacedWeight>& weights, const LoadOptions& options) = 0;
+  // One line for each thing that did not go as it should, of attach().
+  [[nodiscard]] virtual const std::vector<std::string>& notes() const = 0;
+};
+
 class WeightPlacer {
  public:
   WeightPlacer() = default;
@@ -79,8 +90,9 @@ class WeightPlacer {
   [[nodiscard]] Result<WeightRef> plan(const std::string& name, WeightRole role,
                                        const Weight& stored,
                                        std::shared_ptr<const RowSource> rows = nullptr);
-  // Once, after everything was planned. Errors name the tensor; then no weight has data.
-  [[nodiscard]] Status load(const LoadOptions& options);
+  // Once, after everything was planned; rows of `cache`, where there is one. Errors name the
+  // tensor; then no weight has data.
+  [[nodiscard]] Status load(const LoadOptions& options, RowCache* cache = nullptr);
 
   [[nodiscard]] const std::deque<PlacedWeight>& weights() const { return weights_; }
   // One line for each kind of conversion that nobody asked for, with what it costs in memory:

@@ -9,6 +9,10 @@
 
 namespace reckon {
 
+// Raised whenever the bytes that quantise_row() gives for any row change: packed weights that were
+// kept (models/packed_cache.h) are then packed again.
+inline constexpr int kPackingVersion = 1;
+
 [[nodiscard]] bool can_quantise_to(DType type);  // kP4 and kP8
 
 // Packs k elements into row_bytes(to, k) bytes at `out`, at any alignment; padding gets codes of 0.
