@@ -1,9 +1,11 @@
 #include "base/yaml_tree.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/utf8.h"
 
@@ -57,6 +59,36 @@ struct Converter {
   }
 };
 
+// Notes where documents begin.
+class DocumentStarts final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override { marks.push_back(mark); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+  std::vector<YAML::Mark> marks;
+};
+
+// Where the first document begins and the second, if there are any. YAML::LoadAll() would find
+// empty ones without end in some texts, "," among them.
+std::vector<YAML::Mark> first_documents(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStarts starts;
+  while (starts.marks.size() < 2 && parser.HandleNextDocument(starts)) {
+  }
+  return std::move(starts.marks);
+}
+
 // The library takes some control characters for the end of its input.
 Status check_text(std::string_view text, const std::string& path) {
   int line = 1;
@@ -86,12 +118,12 @@ Error yaml_error(const std::string& path, int line, const std::string& message) 
 Result<YamlNode> parse_yaml(std::string_view text, const std::string& path) {
   TRY(check_text(text, path));
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    const std::vector<YAML::Mark> documents = first_documents(std::string(text));
     if (documents.empty()) return yaml_error(path, 1, "the file is empty");
     if (documents.size() > 1) {
-      return yaml_error(path, line_of(documents[1].Mark()), "a second document: one was expected");
+      return yaml_error(path, line_of(documents[1]), "a second document: one was expected");
     }
-    return Converter{path}.convert(documents.front(), 0);
+    return Converter{path}.convert(YAML::Load(std::string(text)), 0);
   } catch (const YAML::Exception& error) {
     return yaml_error(path, line_of(error.mark), error.msg);
   } catch (const std::exception& error) {
