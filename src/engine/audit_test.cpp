@@ -13,7 +13,9 @@ namespace reckon::engine {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
 
 std::vector<std::string> names_of(const AuditReport& report) {
@@ -70,14 +72,22 @@ TEST_P(Audit, APlainRunReadsEveryBuffer) {
       ASSERT_NE(session, nullptr);
       generate_some(*session, longest_prompt(*model));
       const AuditReport report = audit_report(audit);
-      EXPECT_THAT(names_of(report), IsEmpty()) << quant;
+      if (assignments.empty()) {
+        EXPECT_THAT(names_of(report), IsEmpty()) << quant;
+      } else {  // kernels that read rows leave the panels of others unread
+        EXPECT_THAT(names_of(report), Each(EndsWith(" in panels"))) << quant;
+      }
       // Nothing was left out: the weights one by one, and every buffer of the arenas.
       const ArenaSet& arenas = session->arenas();
       EXPECT_EQ(report.bytes, model->model().info().weight_bytes + arenas.total_bytes() -
                                   arenas.bytes(MemoryTag::kWeights))
           << quant;
-      EXPECT_EQ(static_cast<size_t>(report.buffers),
-                model->weights().size() + arenas.terms().size() - 1);
+      const auto in_both = std::ranges::count_if(model->weights(), [](const auto& weight) {
+        return weight.panel_bytes > 0 && weight.panel_bytes < weight.bytes;
+      });
+      const auto others = std::ranges::count_if(
+          arenas.terms(), [](const MemoryTerm& term) { return term.tag != MemoryTag::kWeights; });
+      EXPECT_EQ(report.buffers, static_cast<int64_t>(model->weights().size()) + in_both + others);
     }
   }
 }

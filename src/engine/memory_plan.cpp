@@ -128,7 +128,9 @@ bool add_buffers(SessionPlan& plan, const std::vector<BufferSpec>& specs) {
 bool add_terms(SessionPlan& plan, const models::Model& model, const kernels::Backend& backend,
                uint64_t scratch_bytes) {
   const SessionBuffers buffers = session_buffers(model, plan.shape);
-  return add_term(plan, MemoryTag::kWeights, "weights", model.info().weight_bytes) &&
+  const models::ModelInfo& info = model.info();
+  return add_term(plan, MemoryTag::kWeights, "weights", info.weight_bytes - info.panel_bytes) &&
+         add_term(plan, MemoryTag::kWeights, "weights in panels", info.panel_bytes) &&
          add_buffers(plan, buffers.state) && add_buffers(plan, buffers.activations) &&
          add_term(plan, MemoryTag::kActivations, "step inputs",
                   backend.step_bytes(plan.shape.chunk)) &&

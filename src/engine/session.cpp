@@ -51,7 +51,11 @@ Result<std::unique_ptr<Session>> Session::create(const LoadedModel& model,
 }
 
 Status Session::allocate(kernels::BufferAudit* audit) {
-  arenas_.adopt(MemoryTag::kWeights, "weights", model_.model().info().weight_bytes);
+  const models::ModelInfo& info = model_.model().info();
+  arenas_.adopt(MemoryTag::kWeights, "weights", info.weight_bytes - info.panel_bytes);
+  if (info.panel_bytes > 0) {
+    arenas_.adopt(MemoryTag::kWeights, "weights in panels", info.panel_bytes);
+  }
   const auto allocate = [&](const models::BufferSpec& spec) -> Result<void*> {
     if (does_without(spec, plan_.ops)) return nullptr;
     const int64_t bytes = row_bytes(spec.type, spec.rows * spec.columns);
@@ -90,7 +94,13 @@ Status Session::allocate(kernels::BufferAudit* audit) {
 // Weights one by one, in place of the arenas' sum of them.
 void Session::watch_buffers(kernels::BufferAudit& audit) const {
   for (const models::PlacedWeight& weight : model_.weights()) {
-    audit.watch(MemoryTag::kWeights, weight.name, weight.placed.data, weight.bytes);
+    if (weight.panel_bytes > 0) {
+      audit.watch(MemoryTag::kWeights, weight.name + " in panels", weight.placed.panels,
+                  weight.panel_bytes);
+    }
+    if (const uint64_t rows = weight.bytes - weight.panel_bytes; rows > 0) {
+      audit.watch(MemoryTag::kWeights, weight.name, weight.placed.data, rows);
+    }
   }
   for (const ArenaSet::Buffer& buffer : arenas_.buffers()) {
     if (buffer.memory == nullptr) continue;

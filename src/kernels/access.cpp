@@ -1,5 +1,6 @@
 #include "kernels/access.h"
 
+#include "kernels/panels.h"
 #include "tensor/dtype.h"
 
 namespace reckon::kernels {
@@ -39,9 +40,13 @@ std::vector<Access> accesses_of(const RmsNormArgs& args) {
 }
 
 std::vector<Access> accesses_of(const MatmulArgs& args) {
-  return {read(args.x, args.rows, args.k),
-          read_weight(args.weight, args.weight_type, args.n, args.k),
-          write(args.out, args.rows, args.n)};
+  const Access rows = read_weight(args.weight, args.weight_type, args.n, args.k);
+  return {
+      read(args.x, args.rows, args.k),
+      args.panels == nullptr
+          ? rows
+          : Access{args.panels, panel_bytes(args.weight_type, args.n, args.k), AccessKind::kRead},
+      write(args.out, args.rows, args.n)};
 }
 
 std::vector<Access> accesses_of(const RopeArgs& args) {

@@ -42,7 +42,9 @@ MatmulArgs matmul_args(Activation x, const Weight& weight, Activation out) {
           .rows = x.rows,
           .n = weight.n,
           .k = weight.k,
-          .params = {}};
+          .params = {},
+          .in_panels = weight.in_panels,
+          .panels = weight.panels};
 }
 
 RopeArgs rope_args(Activation x, const Rope& rope, int64_t first_position) {
@@ -178,7 +180,7 @@ OpCall call_of(const RmsNormArgs& args, Phase phase) {
 }
 
 OpCall call_of(const MatmulArgs& args, Phase phase) {
-  return {Op::kMatmul, phase, args.weight_type, args.rows, args.n, args.k, 0};
+  return {Op::kMatmul, phase, args.weight_type, args.rows, args.n, args.k, 0, args.in_panels};
 }
 
 OpCall call_of(const RopeArgs& args, Phase phase) {
@@ -224,7 +226,8 @@ OpCall call_of(const RopeAttentionArgs& args, Phase phase) {
 uint64_t call_hash(const OpCall& call) {
   constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio (Knuth, TAOCP 6.4)
   uint64_t hash = static_cast<uint64_t>(call.op) | static_cast<uint64_t>(call.phase) << 8 |
-                  static_cast<uint64_t>(call.weight_type) << 16;
+                  static_cast<uint64_t>(call.weight_type) << 16 |
+                  static_cast<uint64_t>(call.in_panels) << 24;
   for (const int64_t dimension : {call.rows, call.n, call.k, call.groups}) {
     hash = (hash ^ static_cast<uint64_t>(dimension)) * kMultiplier;
     hash ^= hash >> 32;

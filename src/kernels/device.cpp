@@ -1,5 +1,6 @@
 #include "kernels/device.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,11 +46,12 @@ std::vector<std::string> instruction_sets() {
     int bit;
     uint64_t needs_state;
   } sets[] = {
-      {"amx_int8", extended.edx, 25, kTiles}, {"avx2", extended.ebx, 5, kYmm},
-      {"avx512bf16", further.eax, 5, kZmm},   {"avx512bw", extended.ebx, 30, kZmm},
-      {"avx512f", extended.ebx, 16, kZmm},    {"avx512vl", extended.ebx, 31, kZmm},
-      {"avx512vnni", extended.ecx, 11, kZmm}, {"avxvnni", further.eax, 4, kYmm},
-      {"f16c", basic.ecx, 29, kYmm},          {"fma", basic.ecx, 12, kYmm},
+      {"amx_bf16", extended.edx, 22, kTiles}, {"amx_int8", extended.edx, 25, kTiles},
+      {"avx2", extended.ebx, 5, kYmm},        {"avx512bf16", further.eax, 5, kZmm},
+      {"avx512bw", extended.ebx, 30, kZmm},   {"avx512f", extended.ebx, 16, kZmm},
+      {"avx512vl", extended.ebx, 31, kZmm},   {"avx512vnni", extended.ecx, 11, kZmm},
+      {"avxvnni", further.eax, 4, kYmm},      {"f16c", basic.ecx, 29, kYmm},
+      {"fma", basic.ecx, 12, kYmm},
   };
   std::vector<std::string> names;
   for (const auto& set : sets) {
@@ -68,6 +70,17 @@ std::vector<std::string> instruction_sets() {
 
 #endif
 
+// Tile registers have to be asked for, once a process (Linux, Documentation/arch/x86/xstate.rst).
+bool may_use_tiles() {
+#if defined(__x86_64__) && defined(SYS_arch_prctl)
+  constexpr int kRequestPermission = 0x1023;
+  constexpr int kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
 // What files compiled for an instruction set may use (cmake/modules.cmake).
 Isa widest(const std::vector<std::string>& sets) {
   const auto has = [&](const char* name) {
@@ -77,7 +90,10 @@ Isa widest(const std::vector<std::string>& sets) {
   for (const char* name : {"avx512f", "avx512bw", "avx512vl", "avx512vnni"}) {
     if (!has(name)) return Isa::kAvx2;
   }
-  return Isa::kAvx512;
+  for (const char* name : {"amx_bf16", "amx_int8", "avx512bf16"}) {
+    if (!has(name)) return Isa::kAvx512;
+  }
+  return may_use_tiles() ? Isa::kAmx : Isa::kAvx512;
 }
 
 // What /proc/cpuinfo says of the first processor, or "unknown".

@@ -26,9 +26,12 @@ TEST(Device, FeaturesAreSortedAndCarryTheInstructionSet) {
     return std::find(features.begin(), features.end(), name) != features.end();
   };
   EXPECT_EQ(device.best_isa >= Isa::kAvx2, has("avx2") && has("fma") && has("f16c"));
-  EXPECT_EQ(device.best_isa == Isa::kAvx512, device.best_isa >= Isa::kAvx2 && has("avx512f") &&
+  EXPECT_EQ(device.best_isa >= Isa::kAvx512, device.best_isa >= Isa::kAvx2 && has("avx512f") &&
                                                  has("avx512bw") && has("avx512vl") &&
                                                  has("avx512vnni"));
+  if (device.best_isa == Isa::kAmx) {
+    EXPECT_TRUE(has("amx_bf16") && has("amx_int8") && has("avx512bf16"));
+  }
 #if defined(__x86_64__)
   // Both ask the processor and the operating system.
   EXPECT_EQ(has("avx2"), __builtin_cpu_supports("avx2") != 0);

@@ -55,6 +55,9 @@ Status Dispatcher::run(Args args) {
   TRY_ASSIGN(const Choice* choice, planner_.choose(call));
   TRY(prepare(call, *choice));
   if constexpr (requires { args.params; }) args.params = choice->params;
+  if constexpr (requires { args.panels; }) {
+    if (choice->layout != WeightLayout::kPanels) args.panels = nullptr;
+  }
   std::get<Function>(choice->variant->function)(args, context_);
   if (context_.audit != nullptr) {
     for (const Access& access : accesses_of(args)) context_.audit->note(access);

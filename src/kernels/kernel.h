@@ -59,6 +59,8 @@ struct MatmulArgs {
   float* out = nullptr;  // [rows, n]
   int64_t rows = 0, n = 0, k = 0;
   KernelParams params;
+  bool in_panels = false;
+  const void* panels = nullptr;  // of the weight (kernels/panels.h), where the variant reads them
 };
 
 // Which two elements of a head are rotated together (Su et al. 2021, arXiv:2104.09864).

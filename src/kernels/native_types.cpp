@@ -2,30 +2,53 @@
 
 #include <algorithm>
 
+#include "kernels/panels.h"
+#include "tensor/dtype.h"
+
 namespace reckon::kernels {
+namespace {
+
+constexpr int64_t kPrefillRows = 512;
+
+OpCall matmul_call(Phase phase, DType type, int64_t n, int64_t k) {
+  OpCall call;
+  call.op = Op::kMatmul;
+  call.phase = phase;
+  call.weight_type = type;
+  call.rows = phase == Phase::kPrefill ? kPrefillRows : 1;
+  call.n = n;
+  call.k = k;
+  call.in_panels = has_panels(type) && k % block_elements(type) == 0;
+  return call;
+}
+
+bool runs(const Backend& backend, const Variant& row, const OpCall& call) {
+  const bool loose_enough = call.phase == Phase::kPrefill
+                                ? row.numerics != NumericsClass::kReference
+                                : row.numerics == NumericsClass::kExact;
+  const Isa best = backend.device().best_isa;
+  // Plain C++ is no kernel made for a device with vectors: conversion to another type is faster.
+  const bool is_vectorised = row.isa > Isa::kScalar || best == Isa::kScalar;
+  return row.op == Op::kMatmul && loose_enough && row.isa <= best && is_vectorised &&
+         (row.supports == nullptr || row.supports(call).empty());
+}
+
+}  // namespace
 
 bool has_matmul(const Backend& backend, DType type, int64_t n, int64_t k) {
-  constexpr int64_t kPrefillRows = 512;
-  OpCall decode;
-  decode.op = Op::kMatmul;
-  decode.phase = Phase::kDecode;
-  decode.weight_type = type;
-  decode.rows = 1;
-  decode.n = n;
-  decode.k = k;
-  OpCall prefill = decode;
-  prefill.phase = Phase::kPrefill;
-  prefill.rows = kPrefillRows;
-  const auto runs = [&](const OpCall& call) {
+  const auto any_runs = [&](Phase phase) {
     return std::ranges::any_of(backend.variants(), [&](const Variant& row) {
-      const bool loose_enough = call.phase == Phase::kPrefill
-                                    ? row.numerics != NumericsClass::kReference
-                                    : row.numerics == NumericsClass::kExact;
-      return row.op == Op::kMatmul && loose_enough && row.isa <= backend.device().best_isa &&
-             (row.supports == nullptr || row.supports(call).empty());
+      return runs(backend, row, matmul_call(phase, type, n, k));
     });
   };
-  return runs(decode) && runs(prefill);
+  return any_runs(Phase::kDecode) && any_runs(Phase::kPrefill);
+}
+
+bool reads_panels(const Backend& backend, DType type, int64_t n, int64_t k) {
+  const OpCall call = matmul_call(Phase::kDecode, type, n, k);
+  return call.in_panels && std::ranges::any_of(backend.variants(), [&](const Variant& row) {
+           return row.layout == WeightLayout::kPanels && runs(backend, row, call);
+         });
 }
 
 }  // namespace reckon::kernels

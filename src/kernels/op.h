@@ -39,13 +39,16 @@ inline constexpr int kPhaseCount = 3;
 // What a variant promises (docs/numerics.md). Ordered from strict to loose.
 enum class NumericsClass : uint8_t { kReference, kExact, kFast };
 
-enum class Isa : uint8_t { kScalar, kAvx2, kAvx512 };
+// Each has what stands before it. kAvx512: F, BW, VL, VNNI; kAmx: tiles of int8 and bfloat16, and
+// AVX-512 BF16.
+enum class Isa : uint8_t { kScalar, kAvx2, kAvx512, kAmx };
 
-// How a variant expects its weights in memory. Further layouts come with repacking kernels.
+// How a variant expects its weights in memory.
 enum class WeightLayout : uint8_t {
   kNone,
-  kRows,   // the file's own rows (tensor/dtype.h)
-  kTiles,  // a GPU's tiles (cuda/weight_tiles.h)
+  kRows,    // the file's own rows (tensor/dtype.h)
+  kPanels,  // 16 rows side by side (kernels/panels.h)
+  kTiles,   // a GPU's tiles (cuda/weight_tiles.h)
 };
 
 // The order in which a matmul walks its tiles: all token tiles of one weight-row tile first, or
@@ -88,6 +91,7 @@ struct OpCall {
   int64_t n = 0;
   int64_t k = 0;
   int64_t groups = 0;
+  bool in_panels = false;  // of a matmul: whether its weight is laid out in panels, too
 
   friend bool operator==(const OpCall&, const OpCall&) = default;
 };

@@ -37,7 +37,7 @@ Result<IsaLimit> isa_limit(const SwitchSet& switches, const Device& device) {
   const std::string value = switches.get("cpu.isa");
   IsaLimit limit{device.best_isa, "cpu.isa=" + value, value == "auto"};
   if (limit.is_auto) return limit;
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAmx}) {
     if (isa_name(isa) == value) limit.widest = isa;
   }
   if (limit.widest > device.best_isa) {
@@ -315,6 +315,7 @@ Result<Choice> Planner::decide(const OpCall& call) const {
   choice.params.graph = in_graph(call);
   choice.identity = identity_of(table_, row);
   choice.layout = row.layout;
+  if (row.layout == WeightLayout::kPanels) choice.reason += "; reads the weight's panels";
   if (row.scratch_bytes != nullptr) {
     choice.scratch_bytes = row.scratch_bytes(call, choice.params, threads());
   }

@@ -62,7 +62,7 @@ std::vector<SwitchInfo> make_registry() {
                             {}, "elements of the KV cache; auto: f32 on a CPU, f16 on a GPU"));
   switches.push_back(choice("decode.graph", {"on", "off"}, {}, {Phase::kDecode, Phase::kVerify},
                             "on: a GPU replays a decode step as one captured graph"));
-  switches.push_back(choice("cpu.isa", {"auto", "scalar", "avx2", "avx512"}, {}, {},
+  switches.push_back(choice("cpu.isa", {"auto", "scalar", "avx2", "avx512", "amx"}, {}, {},
                             "the widest instruction set that kernels may use"));
   switches.push_back(integer_switch("cpu.threads", 1, 256, "all", {"all"}, {},
                                     "threads that kernels run on; all: every usable core"));

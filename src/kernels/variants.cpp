@@ -100,6 +100,8 @@ std::string_view isa_name(Isa isa) {
       return "avx2";
     case Isa::kAvx512:
       return "avx512";
+    case Isa::kAmx:
+      return "amx";
   }
   RECKON_CHECK(false);
 }
@@ -110,6 +112,8 @@ std::string_view layout_name(WeightLayout layout) {
       return "none";
     case WeightLayout::kRows:
       return "rows";
+    case WeightLayout::kPanels:
+      return "panels";
     case WeightLayout::kTiles:
       return "tiles";
   }

@@ -282,7 +282,9 @@ Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint, DenseCo
   WeightBinder binder(checkpoint, placer);
   Weights weights;
   TRY_ASSIGN(weights.embedding,
-             binder.embedding(names.embedding, config.vocabulary, config.hidden));
+             config.head == Head::kOwn
+                 ? binder.embedding(names.embedding, config.vocabulary, config.hidden)
+                 : binder.tied_embedding(names.embedding, config.vocabulary, config.hidden));
   for (int64_t l = 0; l < config.layers; ++l) {
     TRY_ASSIGN(Layer layer, bind_layer(binder, config, names, l));
     weights.layers.push_back(layer);
@@ -306,6 +308,7 @@ Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint, DenseCo
                  .layers = config.layers,
                  .context_limit = config.context_limit,
                  .weight_bytes = placer.planned_bytes(),
+                 .panel_bytes = placer.planned_panel_bytes(),
                  .notes = placer.notes()};
   if (vision > 0) {
     info.notes.push_back(fmt::format("skipped the vision tower ({} tensors)", vision));

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/native_types.h"
+#include "kernels/panels.h"
 #include "models/model.h"
 #include "models/test_checkpoints.h"
 #include "tensor/quantise.h"
@@ -237,6 +239,50 @@ TEST(HostPlacer, NamesAWeightThatDoesNotFitItsType) {
   }
 }
 
+// A matrix gets panels and leaves its rows in the file; a table that is multiplied as well counts
+// both; one that is only looked up has no use for panels.
+TEST(HostPlacer, LaysOutPanelsForKernelsThatReadThem) {
+  constexpr int64_t kRows = 300, kColumns = 512;
+  if (!kernels::reads_panels(kernels::cpu_backend(), DType::kQ4_K, kRows, kColumns)) {
+    GTEST_SKIP() << "no kernel on this machine reads panels";
+  }
+  RandomBlocks random(11);
+  const std::vector<uint8_t> bytes = random.rows(DType::kQ4_K, kRows, kColumns);
+  const Weight stored{bytes.data(), DType::kQ4_K, kRows, kColumns};
+  const uint64_t panel_bytes = kernels::panel_bytes(DType::kQ4_K, kRows, kColumns);
+  std::vector<char> expected(panel_bytes);
+  kernels::lay_out_panels(DType::kQ4_K, bytes.data(), kRows, kColumns, expected.data());
+  for (const int threads : {1, 3}) {
+    HostPlacer placer;
+    const Weight& matrix = placer.plan("m", WeightRole::kMatrix, stored).value();
+    const Weight& tied = placer.plan("t", WeightRole::kTiedEmbedding, stored).value();
+    const Weight& table = placer.plan("e", WeightRole::kEmbedding, stored).value();
+    EXPECT_TRUE(matrix.in_panels && tied.in_panels && !table.in_panels);
+    const uint64_t rounded = arena_rounded(panel_bytes);
+    EXPECT_EQ(placer.weights()[0].bytes, rounded);
+    EXPECT_EQ(placer.weights()[1].bytes, rounded + bytes.size());
+    EXPECT_EQ(placer.weights()[2].bytes, bytes.size());
+    EXPECT_EQ(placer.planned_panel_bytes(), 2 * rounded);
+    EXPECT_TRUE(placer.notes().empty());
+    uint64_t done_last = 0, total_last = 0;
+    ASSERT_TRUE(placer
+                    .load({threads,
+                           [&](uint64_t done, uint64_t total) {
+                             done_last = done;
+                             total_last = total;
+                           }})
+                    .ok());
+    EXPECT_EQ(done_last, 2 * bytes.size());
+    EXPECT_EQ(total_last, 2 * bytes.size());
+    EXPECT_EQ(placer.allocated_bytes(), 2 * rounded);
+    EXPECT_EQ(matrix.data, bytes.data());
+    for (const Weight* weight : {&matrix, &tied}) {
+      EXPECT_EQ(std::memcmp(weight->panels, expected.data(), panel_bytes), 0);
+    }
+    EXPECT_EQ(table.panels, nullptr);
+  }
+}
+
 TEST(HostPlacer, PacksATiedEmbeddingOnce) {
   TinyFolder folder;
   folder.config["tie_word_embeddings"] = true;
@@ -248,7 +294,7 @@ TEST(HostPlacer, PacksATiedEmbeddingOnce) {
   int64_t embeddings = 0, vectors = 0;
   uint64_t bytes = 0;
   for (const PlacedWeight& weight : placer.weights()) {
-    embeddings += weight.role == WeightRole::kEmbedding ? 1 : 0;
+    embeddings += weight.role == WeightRole::kTiedEmbedding ? 1 : 0;
     vectors += weight.role == WeightRole::kVector ? 1 : 0;
     EXPECT_EQ(weight.placed.type, weight.role == WeightRole::kVector ? DType::kF32 : DType::kP4);
     bytes += weight.bytes;

@@ -29,6 +29,7 @@ struct ModelInfo {
   int64_t layers = 0;
   int64_t context_limit = 0;       // positions that the checkpoint was made for
   uint64_t weight_bytes = 0;       // that the weights take once loaded
+  uint64_t panel_bytes = 0;        // how much of that are their panels (kernels/panels.h)
   std::vector<std::string> notes;  // what was skipped or converted, one line each
 };
 

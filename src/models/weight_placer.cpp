@@ -15,9 +15,15 @@ Result<WeightRef> WeightPlacer::plan(const std::string& name, WeightRole role, c
   RECKON_CHECK(!loaded_ && (rows != nullptr || stored.data != nullptr));
   if (rows == nullptr) rows = std::make_shared<const StoredRows>(stored);
   TRY_ASSIGN(const Place where, place(name, role, stored));
-  const Weight placed{.data = nullptr, .type = where.type, .n = stored.n, .k = stored.k};
-  weights_.push_back({name, role, stored, placed, where.bytes, std::move(rows), where.converted});
+  const Weight placed{.data = nullptr,
+                      .type = where.type,
+                      .n = stored.n,
+                      .k = stored.k,
+                      .in_panels = where.panel_bytes > 0};
+  weights_.push_back({name, role, stored, placed, where.bytes, where.panel_bytes, std::move(rows),
+                      where.converted});
   planned_bytes_ += where.bytes;
+  planned_panel_bytes_ += where.panel_bytes;
   return WeightRef(&weights_.back().placed);
 }
 
@@ -26,7 +32,7 @@ Status WeightPlacer::load(const LoadOptions& options, RowCache* cache) {
   if (cache != nullptr) cache->attach(weights_, options);
   Status filled = fill(weights_, options);
   if (!filled.ok()) {
-    for (PlacedWeight& weight : weights_) weight.placed.data = nullptr;
+    for (PlacedWeight& weight : weights_) weight.placed.data = weight.placed.panels = nullptr;
     return filled;
   }
   RECKON_CHECK(std::ranges::all_of(

@@ -41,17 +41,19 @@ class WeightRef {
 };
 
 enum class WeightRole : uint8_t {
-  kEmbedding,  // a table looked up by rows; where it is tied it is the head's matrix as well
-  kMatrix,     // multiplied with activations
-  kVector,     // a norm's and the like: always float32 in the end
+  kEmbedding,      // a table looked up by rows
+  kTiedEmbedding,  // one that is the head's matrix as well
+  kMatrix,         // multiplied with activations
+  kVector,         // a norm's and the like: always float32 in the end
 };
 
 struct PlacedWeight {
   std::string name;  // the tensor's
   WeightRole role = WeightRole::kMatrix;
-  Weight stored;       // in the checkpoint; no data where it has none in memory (synthetic)
-  Weight placed;       // what the forward pass reads; no data before load()
-  uint64_t bytes = 0;  // of memory that `placed` takes, with its alignment
+  Weight stored;             // in the checkpoint; no data where it has none in memory (synthetic)
+  Weight placed;             // what the forward pass reads; no data before load()
+  uint64_t bytes = 0;        // of memory that `placed` takes, with its alignment
+  uint64_t panel_bytes = 0;  // how much of that are its panels (kernels/panels.h)
   std::shared_ptr<const RowSource> rows;  // of `stored`, in any type and strip; thread-safe
   // The place has no kernels for the type that was stored or asked for: `placed` has the nearest.
   bool converted = false;
@@ -101,6 +103,7 @@ class WeightPlacer {
   // What all planned weights take, and how much of it the placer has allocated by now (weights
   // that are read where the file is mapped are not).
   [[nodiscard]] uint64_t planned_bytes() const { return planned_bytes_; }
+  [[nodiscard]] uint64_t planned_panel_bytes() const { return planned_panel_bytes_; }
   [[nodiscard]] virtual uint64_t allocated_bytes() const = 0;
 
  protected:
@@ -108,6 +111,7 @@ class WeightPlacer {
     DType type = DType::kF32;  // that the weight will have; its shape stays
     uint64_t bytes = 0;
     bool converted = false;  // PlacedWeight::converted
+    uint64_t panel_bytes = 0;
   };
   [[nodiscard]] virtual Result<Place> place(const std::string& name, WeightRole role,
                                             const Weight& stored) const = 0;
@@ -118,6 +122,7 @@ class WeightPlacer {
  private:
   std::deque<PlacedWeight> weights_;  // never moved: handles point into it
   uint64_t planned_bytes_ = 0;
+  uint64_t planned_panel_bytes_ = 0;
   bool loaded_ = false;
 };
 

@@ -55,6 +55,10 @@ Result<WeightRef> WeightBinder::embedding(const std::string& name, int64_t n, in
   return bind(name, WeightRole::kEmbedding, n, k);
 }
 
+Result<WeightRef> WeightBinder::tied_embedding(const std::string& name, int64_t n, int64_t k) {
+  return bind(name, WeightRole::kTiedEmbedding, n, k);
+}
+
 Result<WeightRef> WeightBinder::vector(const std::string& name, int64_t k) {
   return bind(name, WeightRole::kVector, 1, k);
 }

@@ -19,9 +19,11 @@ class WeightBinder {
   WeightBinder(const Checkpoint& checkpoint, WeightPlacer& placer)
       : checkpoint_(checkpoint), placer_(placer) {}
 
-  // A matrix [n, k], and one that is looked up by rows; their element type is the placer's choice.
+  // A matrix [n, k], one that is looked up by rows, and one for both; their element type is the
+  // placer's choice.
   [[nodiscard]] Result<WeightRef> matrix(const std::string& name, int64_t n, int64_t k);
   [[nodiscard]] Result<WeightRef> embedding(const std::string& name, int64_t n, int64_t k);
+  [[nodiscard]] Result<WeightRef> tied_embedding(const std::string& name, int64_t n, int64_t k);
   // A vector [k] as float32, from any plain type.
   [[nodiscard]] Result<WeightRef> vector(const std::string& name, int64_t k);
   // A tensor that the model knows and does not read.

@@ -21,12 +21,15 @@ struct Activation {
   }
 };
 
-// A read-only weight [n, k] (n = 1 for a vector such as a norm's), rows packed as dtype.h says.
+// A read-only weight [n, k] (n = 1 for a vector such as a norm's), rows packed as dtype.h says. A
+// matrix may stand in memory a second time, laid out in panels for kernels (kernels/panels.h).
 struct Weight {
   const void* data = nullptr;  // may be null in a dry run
   DType type = DType::kF32;
   int64_t n = 0;
   int64_t k = 0;
+  bool in_panels = false;
+  const void* panels = nullptr;  // null where not in panels; may be null in a dry run
 
   [[nodiscard]] int64_t bytes() const { return n * row_bytes(type, k); }
 };

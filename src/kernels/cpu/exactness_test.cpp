@@ -15,12 +15,19 @@ namespace {
 using testing::Random;
 using testing::Runner;
 
-constexpr DType kWeightTypes[] = {DType::kF32,  DType::kF16, DType::kBF16, DType::kQ8_0,
-                                  DType::kQ4_1, DType::kP8,  DType::kP4};
+constexpr DType kWeightTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16, DType::kQ8_0,
+                                  DType::kQ4_0, DType::kQ4_1, DType::kQ4_K, DType::kQ6_K,
+                                  DType::kP8,   DType::kP4};
 
 // Whether k may be any number.
 bool takes_any_k(DType type) {
   return block_elements(type) == 1 || pads_rows(type);
+}
+
+// k, or the next that the type can have.
+int64_t columns_for(DType type, int64_t k) {
+  const int64_t block = pads_rows(type) ? 1 : block_elements(type);
+  return (k + block - 1) / block * block;
 }
 
 std::vector<const Variant*> exact_rows(Op op) {
@@ -34,6 +41,18 @@ std::vector<const Variant*> exact_rows(Op op) {
       std::cout << "skipped: " << missing << "\n";
     }
   }
+  return rows;
+}
+
+// The exact kernels that multiply a weight of the type.
+std::vector<const Variant*> exact_matmuls(DType type) {
+  OpCall call;
+  call.weight_type = type;
+  call.rows = call.n = 1;
+  call.k = columns_for(type, 1);
+  std::vector<const Variant*> rows = exact_rows(Op::kMatmul);
+  std::erase_if(
+      rows, [&](const Variant* row) { return !row->supports(testing::in_panels(call)).empty(); });
   return rows;
 }
 
@@ -76,10 +95,11 @@ TEST(ExactMatmul, RowsDoNotDependOnTheBatchNorOnThreads) {
   Random random(11);
   Runner one(1), two(2), three(3);
   for (const DType type : kWeightTypes) {
-    const int64_t wide = takes_any_k(type) ? 1051 : 1056;
-    for (const auto& [n, k] : {std::pair<int64_t, int64_t>{45, wide}, {5, 64}}) {
+    const int64_t wide = columns_for(type, takes_any_k(type) ? 1051 : 1056);
+    const int64_t narrow = columns_for(type, 64);
+    for (const auto& [n, k] : {std::pair<int64_t, int64_t>{45, wide}, {5, narrow}}) {
       const Matmul matmul(type, kRows, n, k, random);
-      for (const Variant* row : exact_rows(Op::kMatmul)) {
+      for (const Variant* row : exact_matmuls(type)) {
         std::vector<float> alone;
         for (int64_t r = 0; r < kRows; ++r) {
           const std::vector<float> out = matmul.run(one, *row, r, 1);
@@ -105,7 +125,7 @@ void expect_variants_agree(DType type, int64_t rows, int64_t n, int64_t k, Runne
                            Random& random) {
   const Matmul matmul(type, rows, n, k, random);
   std::vector<float> first;
-  for (const Variant* row : exact_rows(Op::kMatmul)) {
+  for (const Variant* row : exact_matmuls(type)) {
     const std::vector<float> out = matmul.run(runner, *row, 0, rows);
     if (first.empty()) first = out;
     EXPECT_TRUE(same_bits(out.data(), first.data(), rows * n))
@@ -118,7 +138,8 @@ TEST(ExactMatmul, VariantsOfAFormatAgree) {
   Runner runner(2);
   for (const DType type : kWeightTypes) {
     for (const int64_t rows : {1, 4, 40}) {
-      expect_variants_agree(type, rows, 37, 32 * random.integer(1, 60), runner, random);
+      expect_variants_agree(type, rows, 37, columns_for(type, 32 * random.integer(1, 60)), runner,
+                            random);
       if (!takes_any_k(type)) continue;
       for (const int64_t k : {int64_t{1}, int64_t{16}, int64_t{48}, random.integer(1, 1300)}) {
         expect_variants_agree(type, rows, 37, k, runner, random);
@@ -132,8 +153,8 @@ TEST(ExactMatmul, TileOrderMovesNoBit) {
   Random random(13);
   Runner runner(3);
   for (const DType type : kWeightTypes) {
-    const Matmul matmul(type, kRows, kN, 576, random);
-    for (const Variant* row : exact_rows(Op::kMatmul)) {
+    const Matmul matmul(type, kRows, kN, columns_for(type, 576), random);
+    for (const Variant* row : exact_matmuls(type)) {
       const std::vector<float> by_row = matmul.run(runner, *row, 0, kRows, {TileOrder::kRow});
       const std::vector<float> by_band = matmul.run(runner, *row, 0, kRows, {TileOrder::kBand8});
       EXPECT_TRUE(same_bits(by_row.data(), by_band.data(), kRows * kN))
@@ -160,7 +181,7 @@ TEST(ExactMatmul, TileOrderCountsOnlyWhereItMakesADifference) {
 }
 
 TEST(ExactMatmul, BadActivationsSpoilTheirOwnRowOnly) {
-  constexpr int64_t kRows = 19, kN = 21, kK = 128;
+  constexpr int64_t kRows = 19, kN = 21, kK = 256;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   Random random(14);
   Runner runner(2);
@@ -169,7 +190,7 @@ TEST(ExactMatmul, BadActivationsSpoilTheirOwnRowOnly) {
     for (const float bad : {kInfinity, -kInfinity, std::nanf("")}) {
       Matmul spoiled = clean;
       spoiled.x[3 * kK + 70] = bad;
-      for (const Variant* row : exact_rows(Op::kMatmul)) {
+      for (const Variant* row : exact_matmuls(type)) {
         for (const int64_t rows : {4, 19}) {
           const std::vector<float> expected = clean.run(runner, *row, 0, rows);
           const std::vector<float> out = spoiled.run(runner, *row, 0, rows);
@@ -207,7 +228,7 @@ TEST(ExactMatmul, PaddingCountsForNothing) {
           block[i % 32] = static_cast<uint8_t>(block[i % 32] ^ (i < 32 ? 0x0f : 0xf0));
         }
       }
-      for (const Variant* row : exact_rows(Op::kMatmul)) {
+      for (const Variant* row : exact_matmuls(DType::kP4)) {
         const std::vector<float> out = matmul.run(runner, *row, 0, rows);
         EXPECT_TRUE(same_bits(out.data(), other.run(runner, *row, 0, rows).data(), rows * 9))
             << row->name << " k " << k;
@@ -219,11 +240,12 @@ TEST(ExactMatmul, PaddingCountsForNothing) {
 TEST(ExactMatmul, ZeroAndTinyRowsGiveZero) {
   Random random(15);
   Runner runner;
-  for (const DType type : {DType::kQ8_0, DType::kQ4_1, DType::kP8, DType::kP4}) {
-    Matmul matmul(type, 9, 21, 128, random);
+  for (const DType type : kWeightTypes) {
+    if (block_elements(type) == 1) continue;
+    Matmul matmul(type, 9, 21, 256, random);
     for (float& value : matmul.x) value = 0;
-    matmul.x[128] = 1e-38F;  // 32767 / amax would be infinite
-    for (const Variant* row : exact_rows(Op::kMatmul)) {
+    matmul.x[256] = 1e-38F;  // 32767 / amax would be infinite
+    for (const Variant* row : exact_matmuls(type)) {
       for (const int64_t rows : {2, 9}) {
         for (const float value : matmul.run(runner, *row, 0, rows))
           EXPECT_EQ(value, 0) << row->name;

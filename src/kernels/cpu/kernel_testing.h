@@ -16,9 +16,11 @@
 #include "kernels/call.h"
 #include "kernels/device.h"
 #include "kernels/dispatch.h"
+#include "kernels/panels.h"
 #include "kernels/trace.h"
 #include "kernels/variants.h"
 #include "tensor/dtype.h"
+#include "tensor/test_blocks.h"
 
 namespace reckon::kernels::testing {
 
@@ -99,7 +101,7 @@ inline std::vector<uint8_t> Random::weights(DType type, int64_t n, int64_t k) {
       });
       break;
     default:
-      RECKON_CHECK(false);
+      return RandomBlocks(engine_()).rows(type, n, k);
   }
   return bytes;
 }
@@ -116,6 +118,12 @@ inline double relative_error(const float* value, const float* expected, int64_t 
   return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
 }
 
+// The call with its weight laid out in panels where it can be, as a model's is.
+inline OpCall in_panels(OpCall call) {
+  call.in_panels = has_panels(call.weight_type) && call.k % block_elements(call.weight_type) == 0;
+  return call;
+}
+
 // Why this machine cannot run the row, or "".
 inline std::string missing_isa(const Variant& row) {
   if (row.isa <= detect_cpu().best_isa) return "";
@@ -129,6 +137,8 @@ class Runner {
   // Runs the row on the arguments. `wanted` is what a matmul is asked for.
   template <typename Args>
   void run(const Variant& row, Args args, KernelParams wanted = {}) {
+    std::vector<uint8_t> panels;
+    if constexpr (std::is_same_v<Args, MatmulArgs>) panels = panels_for(row, args);
     const OpCall call = call_of(args, Phase::kPrefill);
     const KernelParams params =
         row.effective == nullptr ? KernelParams{} : row.effective(call, wanted, detect_cpu());
@@ -152,6 +162,16 @@ class Runner {
   [[nodiscard]] Trace& trace() { return trace_; }
 
  private:
+  // Gives the arguments what the row reads.
+  static std::vector<uint8_t> panels_for(const Variant& row, MatmulArgs& args) {
+    args.in_panels = in_panels(call_of(args, Phase::kPrefill)).in_panels;
+    if (row.layout != WeightLayout::kPanels) return {};
+    std::vector<uint8_t> panels(panel_bytes(args.weight_type, args.n, args.k));
+    lay_out_panels(args.weight_type, args.weight, args.n, args.k, panels.data());
+    args.panels = panels.data();
+    return panels;
+  }
+
   ThreadPool pool_;
   Trace trace_;
 };

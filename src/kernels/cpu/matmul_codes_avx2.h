@@ -1,6 +1,6 @@
 // Activations as int16 codes (canonical_order.h), in the layouts of the direct and the tiled path.
 //
-// For matmul_exact_avx2.cpp alone; the namespace has no name so that nothing in it can be shared
+// For the AVX2 matmuls alone; the namespace has no name so that nothing in it can be shared
 // with code for another instruction set.
 #pragma once
 
@@ -13,14 +13,14 @@
 namespace reckon::kernels::cpu {
 namespace {
 
-int32_t largest_lane(__m256i v) {
+inline int32_t largest_lane(__m256i v) {
   __m128i m = _mm_max_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
   m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
   m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1));
   return _mm_cvtsi128_si32(m);
 }
 
-int32_t sum_lanes(__m256i v) {
+inline int32_t sum_lanes(__m256i v) {
   __m128i s = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
   s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
   s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1));
@@ -53,14 +53,14 @@ Quantised quantise(const float* x) {
   if (magnitude < kSmallestMagnitude) return out;
   float largest;
   __builtin_memcpy(&largest, &magnitude, sizeof largest);
-  const __m256 inverse = _mm256_set1_ps(kLargestCode / largest);
+  const __m256 inverse = _mm256_set1_ps(Format::kLargest / largest);
   const __m256i c0 = _mm256_cvtps_epi32(_mm256_mul_ps(v0, inverse));
   const __m256i c1 = _mm256_cvtps_epi32(_mm256_mul_ps(v1, inverse));
   const __m256i c2 = _mm256_cvtps_epi32(_mm256_mul_ps(v2, inverse));
   const __m256i c3 = _mm256_cvtps_epi32(_mm256_mul_ps(v3, inverse));
   out.low = _mm256_permute4x64_epi64(_mm256_packs_epi32(c0, c1), 0xd8);
   out.high = _mm256_permute4x64_epi64(_mm256_packs_epi32(c2, c3), 0xd8);
-  out.scale = largest / kLargestCode;
+  out.scale = largest / Format::kLargest;
   if (Format::kHasMinimum) {
     const __m256i sums = _mm256_add_epi32(_mm256_add_epi32(c0, c1), _mm256_add_epi32(c2, c3));
     out.sum = out.scale * static_cast<float>(sum_lanes(sums));
@@ -96,7 +96,7 @@ void quantise_row(void* argument, int64_t row, int /*thread*/) {
 }
 
 // out[i][r] = in[r][i] for 8 x 8 lanes of 32 bits.
-void transpose8(const __m256i* in, void* out) {
+inline void transpose8(const __m256i* in, void* out) {
   __m256i a[8];
   __m256i b[8];
   for (int i = 0; i < 4; ++i) {

@@ -1,6 +1,6 @@
 // Activations as int16 codes (canonical_order.h), cut into planes of bytes.
 //
-// For matmul_exact_avx512.cpp alone; the namespace has no name so that nothing in it can be shared
+// For the AVX-512 matmuls alone; the namespace has no name so that nothing in it can be shared
 // with code for another instruction set.
 #pragma once
 
@@ -12,6 +12,22 @@
 
 namespace reckon::kernels::cpu {
 namespace {
+
+// What takes the offset of weight codes away again: codes c of the halves of a group, h their high
+// bytes.
+template <typename Format>
+void set_starts(__m512i c0, __m512i c1, __m512i h0, __m512i h1, PlaneGroup& out) {
+  out.starts[0] = out.starts[1] = 0;
+  if (Format::kOffset == 0) return;
+  const __m512i first = Format::kNarrow ? c0 : h0;
+  const __m512i second = Format::kNarrow ? c1 : h1;
+  if (Format::kHalves == 2) {
+    out.starts[0] = -Format::kOffset * _mm512_reduce_add_epi32(first);
+    out.starts[1] = -Format::kOffset * _mm512_reduce_add_epi32(second);
+  } else {
+    out.starts[0] = -Format::kOffset * _mm512_reduce_add_epi32(_mm512_add_epi32(first, second));
+  }
+}
 
 // The first `count` of the group's activations are at x, the others are zeros.
 template <typename Format>
@@ -25,25 +41,22 @@ void quantise(const float* x, int64_t count, PlaneGroup& out) {
   __m512i c0 = _mm512_setzero_si512();
   __m512i c1 = _mm512_setzero_si512();
   out.scale = out.sum = 0;
-  out.start = 0;
   if (magnitude >= kInfinityBits) {
     out.scale = out.sum = __builtin_nanf("");
   } else if (magnitude >= kSmallestMagnitude) {
     float largest;
     __builtin_memcpy(&largest, &magnitude, sizeof largest);
-    const __m512 inverse = _mm512_set1_ps(kLargestCode / largest);
+    const __m512 inverse = _mm512_set1_ps(Format::kLargest / largest);
     c0 = _mm512_cvtps_epi32(_mm512_mul_ps(v0, inverse));
     c1 = _mm512_cvtps_epi32(_mm512_mul_ps(v1, inverse));
-    out.scale = largest / kLargestCode;
+    out.scale = largest / Format::kLargest;
     if (Format::kHasMinimum) {
       out.sum = out.scale * static_cast<float>(_mm512_reduce_add_epi32(_mm512_add_epi32(c0, c1)));
     }
   }
   const __m512i h0 = _mm512_srai_epi32(c0, 8);
   const __m512i h1 = _mm512_srai_epi32(c1, 8);
-  if (Format::kOffset != 0) {
-    out.start = -Format::kOffset * _mm512_reduce_add_epi32(_mm512_add_epi32(h0, h1));
-  }
+  set_starts<Format>(c0, c1, h0, h1, out);
   auto* high = reinterpret_cast<__m128i*>(out.high);
   auto* low = reinterpret_cast<__m128i*>(out.low);
   _mm_storeu_si128(high, _mm512_cvtepi32_epi8(h0));

@@ -1,6 +1,6 @@
 // What the parts of the AVX2 matmul share: loads and the integer multiply-add.
 //
-// For matmul_exact_avx2.cpp alone; the namespace has no name so that nothing in it can be shared
+// For the AVX2 matmuls alone; the namespace has no name so that nothing in it can be shared
 // with code for another instruction set.
 #pragma once
 
@@ -12,25 +12,25 @@
 namespace reckon::kernels::cpu {
 namespace {
 
-__m256i load(const void* p) {
+inline __m256i load(const void* p) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(p));
 }
 
-__m128i load_half(const void* p) {
+inline __m128i load_half(const void* p) {
   return _mm_loadu_si128(static_cast<const __m128i*>(p));
 }
 
-__m256i load_twice(const void* p) {
+inline __m256i load_twice(const void* p) {
   return _mm256_broadcastsi128_si256(load_half(p));
 }
 
-void store(void* p, __m256i v) {
+inline void store(void* p, __m256i v) {
   _mm256_storeu_si256(static_cast<__m256i*>(p), v);
 }
 
 // sum += pairwise dots of a and b. The addition is spelled out because g++ 12 regroups integer
 // sums: it computed every product of a block first and spent half of the time on spilling them.
-void add_dots(__m256i& sum, __m256i a, __m256i b) {
+inline void add_dots(__m256i& sum, __m256i a, __m256i b) {
   const __m256i products = _mm256_madd_epi16(a, b);
   asm("vpaddd %1, %0, %0" : "+x"(sum) : "x"(products));
 }
@@ -42,7 +42,7 @@ constexpr int64_t kDirectWeightRows = 8;
 // the next 8 rows by hand made a whole decode step of SmolLM2-135M 1.6 times as fast on a virtual
 // Xeon, one core of which reads 13 GB/s through pages of 4 KB and 20 GB/s through pages of 2 MB.
 // Two, three or four groups ahead were no better, nor was fetching into the first-level cache.
-void prefetch(const char* from, int64_t bytes) {
+inline void prefetch(const char* from, int64_t bytes) {
   for (int64_t line = 0; line < bytes; line += 64) _mm_prefetch(from + line, _MM_HINT_T1);
 }
 

@@ -1,6 +1,6 @@
 // What the parts of the AVX-512 matmul share: loads.
 //
-// For matmul_exact_avx512.cpp alone; the namespace has no name so that nothing in it can be shared
+// For the AVX-512 matmuls alone; the namespace has no name so that nothing in it can be shared
 // with code for another instruction set.
 #pragma once
 
@@ -12,11 +12,11 @@
 namespace reckon::kernels::cpu {
 namespace {
 
-__m128i load16(const void* p) {
+inline __m128i load16(const void* p) {
   return _mm_loadu_si128(static_cast<const __m128i*>(p));
 }
 
-__m256i load32(const void* p) {
+inline __m256i load32(const void* p) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(p));
 }
 

@@ -1,6 +1,6 @@
-// The exact matmuls (canonical_order.h): float32, f16, bf16, q8_0, q4_1, p8 and p4 weights in
-// rows as tensor/dtype.h packs them. Each hash function returns the source hash of its file. Plain
-// types only.
+// The exact matmuls (canonical_order.h), of weights in rows as tensor/dtype.h packs them or in
+// panels (kernels/panels.h); variants.cpp says which types each takes. Each hash function returns
+// the source hash of its file. Plain types only.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -10,6 +10,8 @@ namespace reckon::kernels::cpu {
 constexpr const char* kExactScalar = "exact_scalar";
 constexpr const char* kExactAvx2 = "exact_avx2";
 constexpr const char* kExactAvx512 = "exact_avx512";
+constexpr const char* kExactPanelsAvx2 = "exact_panels_avx2";
+constexpr const char* kExactPanelsAvx512 = "exact_panels_avx512";
 
 // Portable C++; its fused multiply-adds are library calls where the target has no instruction.
 void matmul_exact_scalar(const MatmulArgs& args, KernelContext& context);
@@ -22,5 +24,13 @@ void matmul_exact_avx2(const MatmulArgs& args, KernelContext& context);
 // AVX-512 F, BW, VL and VNNI.
 void matmul_exact_avx512(const MatmulArgs& args, KernelContext& context);
 [[nodiscard]] const char* matmul_exact_avx512_hash();
+
+// Panels; AVX2, FMA and F16C.
+void matmul_exact_panels_avx2(const MatmulArgs& args, KernelContext& context);
+[[nodiscard]] const char* matmul_exact_panels_avx2_hash();
+
+// Panels; AVX-512 F, BW, VL and VNNI.
+void matmul_exact_panels_avx512(const MatmulArgs& args, KernelContext& context);
+[[nodiscard]] const char* matmul_exact_panels_avx512_hash();
 
 }  // namespace reckon::kernels::cpu

@@ -13,6 +13,7 @@
 #include "kernels/cpu/matmul_exact_scalar.hash.h"
 #include "kernels/cpu/matmul_layout.h"
 #include "tensor/dtype.h"
+#include "tensor/superblocks.h"
 
 namespace reckon::kernels::cpu {
 namespace {
@@ -28,7 +29,7 @@ struct Job {
 };
 
 // The first `count` of the group's activations are at x, the others are zeros.
-void quantise_group(const float* x, int64_t count, RowGroup& group) {
+void quantise_group(const float* x, int64_t count, float largest_code, RowGroup& group) {
   float padded[kGroup] = {};
   if (count < kGroup) {
     for (int64_t i = 0; i < count; ++i) padded[i] = x[i];
@@ -46,21 +47,22 @@ void quantise_group(const float* x, int64_t count, RowGroup& group) {
   }
   if (magnitude < kSmallestMagnitude) return;
   const auto largest = std::bit_cast<float>(magnitude);
-  const float inverse = kLargestCode / largest;
+  const float inverse = largest_code / largest;
   int32_t sum = 0;
   for (int64_t i = 0; i < kGroup; ++i) {
     group.codes[i] = static_cast<int16_t>(std::lrintf(x[i] * inverse));
     sum += group.codes[i];
   }
-  group.scale = largest / kLargestCode;
+  group.scale = largest / largest_code;
   group.sum = group.scale * static_cast<float>(sum);
 }
 
 void quantise_row(void* argument, int64_t row, int /*thread*/) {
   const auto& job = *static_cast<const Job*>(argument);
   const int64_t k = job.args->k;
+  const float largest = job.args->weight_type == DType::kQ6_K ? kLargestCodeQ6 : kLargestCode;
   for (int64_t g = 0; g < job.row_groups; ++g) {
-    quantise_group(job.args->x + row * k + g * kGroup, k - g * kGroup,
+    quantise_group(job.args->x + row * k + g * kGroup, k - g * kGroup, largest,
                    job.groups[row * job.row_groups + g]);
   }
 }
@@ -97,6 +99,51 @@ struct ByteCodes {
 
 using Q8 = ByteCodes<BlockQ8_0, 1>;
 using P8 = ByteCodes<BlockP8, 2>;
+
+struct Q4_0 {
+  static constexpr bool kHasMinimum = false;
+  static Unpacked unpack(const char* row, int64_t g) {
+    const auto block = block_at<BlockQ4_0>(row, g);
+    Unpacked out{{}, half_to_float(block.scale), 0};
+    for (int i = 0; i < 16; ++i) {
+      out.codes[i] = static_cast<int16_t>((block.codes[i] & 15) - 8);
+      out.codes[i + 16] = static_cast<int16_t>((block.codes[i] >> 4) - 8);
+    }
+    return out;
+  }
+};
+
+struct Q4_K {
+  static constexpr bool kHasMinimum = true;
+  static Unpacked unpack(const char* row, int64_t g) {
+    const auto block = block_at<BlockQ4_K>(row, g / 8);
+    const int part = static_cast<int>(g % 8);
+    const SixBitPart values = six_bit_part(block.parts, part);
+    Unpacked out{{},
+                 half_to_float(block.scale) * static_cast<float>(values.scale),
+                 -half_to_float(block.minimum) * static_cast<float>(values.minimum)};
+    for (int i = 0; i < 32; ++i) {
+      out.codes[i] = static_cast<int16_t>(nibble_of_64(block.codes, 32 * part + i));
+    }
+    return out;
+  }
+};
+
+struct Q6_K {
+  static constexpr bool kHasMinimum = false;
+  static Unpacked unpack(const char* row, int64_t g) {
+    const auto block = block_at<BlockQ6_K>(row, g / 8);
+    Unpacked out{{}, half_to_float(block.scale), 0};
+    for (int i = 0; i < 32; ++i) {
+      const int element = static_cast<int>(g % 8) * 32 + i;
+      const int plane = element % 128 / 32;
+      const int byte = block.low[element / 128 * 64 + element % 64];
+      const int code = (plane < 2 ? byte & 15 : byte >> 4) | two_bits(block.high, element) << 4;
+      out.codes[i] = static_cast<int16_t>(block.parts[element / 16] * (code - 32));
+    }
+    return out;
+  }
+};
 
 struct Q4 {
   static constexpr bool kHasMinimum = true;
@@ -171,9 +218,22 @@ using Task = void (*)(void* argument, int64_t task, int thread);
 
 // Of a type of integer codes.
 Task multiply_task(DType type) {
-  if (type == DType::kQ8_0) return multiply_integer<Q8>;
-  if (type == DType::kQ4_1) return multiply_integer<Q4>;
-  return type == DType::kP8 ? multiply_integer<P8> : multiply_integer<P4>;
+  switch (type) {
+    case DType::kQ4_0:
+      return multiply_integer<Q4_0>;
+    case DType::kQ4_1:
+      return multiply_integer<Q4>;
+    case DType::kQ8_0:
+      return multiply_integer<Q8>;
+    case DType::kQ4_K:
+      return multiply_integer<Q4_K>;
+    case DType::kQ6_K:
+      return multiply_integer<Q6_K>;
+    case DType::kP8:
+      return multiply_integer<P8>;
+    default:
+      return multiply_integer<P4>;
+  }
 }
 
 float fold(const float* lanes) {

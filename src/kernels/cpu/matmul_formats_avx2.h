@@ -40,6 +40,7 @@ float half_to_float(const void* p) {
 // Codes in their natural order.
 struct Q8 {
   static constexpr bool kHasMinimum = false;
+  static constexpr float kLargest = kLargestCode;
   static constexpr int64_t kGroups = 1;
   static constexpr int64_t kBytes = sizeof(BlockQ8_0);
   static constexpr int64_t kCodesAt = 2;
@@ -103,6 +104,7 @@ struct P8 : Q8 {
 // bytes high (16, 18, ... 30), then bytes 1, 3, ... low and high (1, 3, ... and 17, 19, ...).
 struct Q4 {
   static constexpr bool kHasMinimum = true;
+  static constexpr float kLargest = kLargestCode;
   static constexpr int64_t kGroups = 1;
   static constexpr int64_t kBytes = sizeof(BlockQ4_1);
   static constexpr int64_t kCodesAt = 4;

@@ -94,7 +94,10 @@ uint64_t load_half_word(const char* p) {
 // Signed codes in their natural order.
 struct Q8 {
   static constexpr bool kHasMinimum = false;
+  static constexpr bool kNarrow = false;
+  static constexpr int kHalves = 1;
   static constexpr int32_t kOffset = 128;
+  static constexpr float kLargest = kLargestCode;
   static constexpr int64_t kGroups = 1;
   static constexpr int64_t kBytes = sizeof(BlockQ8_0);
   static constexpr int64_t kCodesAt = 2;
@@ -131,7 +134,10 @@ struct Nibbles {
 // Low nibbles: elements 0 ... 15, high ones: 16 ... 31.
 struct Q4 {
   static constexpr bool kHasMinimum = true;
+  static constexpr bool kNarrow = true;
+  static constexpr int kHalves = 1;
   static constexpr int32_t kOffset = 0;
+  static constexpr float kLargest = kLargestCode;
   static constexpr int64_t kGroups = 1;
   static constexpr int64_t kBytes = sizeof(BlockQ4_1);
   static constexpr int64_t kCodesAt = 4;

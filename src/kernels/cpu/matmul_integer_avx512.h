@@ -43,7 +43,7 @@ template <typename Format, int kPanels, int kRows, typename Codes>
   __m512i sums[kChains][kPanels][kRows];
   for (int r = 0; r < kRows; ++r) {
     const __m512i start =
-        Format::kOffset == 0 ? _mm512_setzero_si512() : broadcast(&group[r * row_groups].start);
+        Format::kOffset == 0 ? _mm512_setzero_si512() : broadcast(&group[r * row_groups].starts[0]);
     for (int p = 0; p < kPanels; ++p) {
       sums[0][p][r] = start;
       if (kChains == 2) sums[kChains - 1][p][r] = _mm512_setzero_si512();

@@ -17,7 +17,18 @@ uint64_t aligned(int64_t bytes) {
 }  // namespace
 
 bool has_integer_codes(DType type) {
-  return type == DType::kQ8_0 || type == DType::kQ4_1 || type == DType::kP4 || type == DType::kP8;
+  switch (type) {
+    case DType::kQ4_0:
+    case DType::kQ4_1:
+    case DType::kQ8_0:
+    case DType::kQ4_K:
+    case DType::kQ6_K:
+    case DType::kP4:
+    case DType::kP8:
+      return true;
+    default:
+      return false;
+  }
 }
 
 int64_t activation_groups(DType type, int64_t k) {
@@ -85,6 +96,10 @@ MatmulScratch plane_matmul_scratch(DType type, int64_t rows, int64_t k, TileOrde
   scratch.weights_stride = rows <= kDirectRows ? 0 : aligned(weights);
   scratch.total = scratch.weights + scratch.weights_stride * static_cast<uint64_t>(threads);
   return scratch;
+}
+
+uint64_t panel_matmul_scratch(DType type, int64_t rows, int64_t k) {
+  return aligned(rows * activation_groups(type, k) * static_cast<int64_t>(sizeof(PlaneGroup)));
 }
 
 TileOrder effective_tile_order(int64_t rows, int64_t n, int64_t weight_tile, TileOrder wanted) {

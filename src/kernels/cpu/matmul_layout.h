@@ -52,8 +52,11 @@ struct alignas(16) PlaneGroup {
   int8_t high[32];
   uint8_t low[32];
   float scale;
-  float sum;      // scale * sum of codes
-  int32_t start;  // minus the sum of `high` times what is added to weight codes
+  float sum;  // scale * sum of codes
+  // What takes the offset that is added to weight codes away again: minus the offset times the sum
+  // of `high` or, for weight codes of 7 bits at most, of the codes; of the whole group, or of each
+  // half for weights that have scales of halves.
+  int32_t starts[2];
 };
 
 // The weights of the same group of 16 weight rows: 4 codes of each row side by side.
@@ -75,6 +78,9 @@ struct MatmulScratch {
                                                  TileOrder order, int threads);
 [[nodiscard]] MatmulScratch plane_matmul_scratch(DType type, int64_t rows, int64_t k,
                                                  TileOrder order, int threads);
+
+// Of the matmul over panels (PlaneGroups of all rows).
+[[nodiscard]] uint64_t panel_matmul_scratch(DType type, int64_t rows, int64_t k);
 
 // kBand8 where it makes a difference: several token tiles and several bands of tiles of
 // `weight_tile` rows.

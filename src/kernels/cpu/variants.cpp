@@ -33,7 +33,7 @@ KernelParams effective_matmul(const OpCall& call, const KernelParams& wanted,
   return params;
 }
 
-// The types that exact kernels multiply as they are stored; others are converted at load.
+// What vector kernels multiply in rows; others have panels, or are converted at load.
 std::string supports_exact_matmul(const OpCall& call) {
   switch (call.weight_type) {
     case DType::kF32:
@@ -48,6 +48,45 @@ std::string supports_exact_matmul(const OpCall& call) {
     default:
       return "no exact kernel for weights of type " + std::string(dtype_name(call.weight_type));
   }
+}
+
+std::string supports_scalar_matmul(const OpCall& call) {
+  switch (call.weight_type) {
+    case DType::kQ4_0:
+    case DType::kQ4_K:
+    case DType::kQ6_K:
+      return supports_weight_rows(call);
+    default:
+      return supports_exact_matmul(call);
+  }
+}
+
+std::string supports_panels(const OpCall& call) {
+  std::string why = supports_weight_rows(call);
+  if (why.empty() && !call.in_panels) {
+    why = "a weight of type " + std::string(dtype_name(call.weight_type)) +
+          " that is not laid out in panels";
+  }
+  return why;
+}
+
+// Codes of up to 6 bits.
+std::string supports_narrow_panels(const OpCall& call) {
+  if (call.weight_type == DType::kQ8_0) return "it takes codes of up to 6 bits, not q8_0";
+  return supports_panels(call);
+}
+
+uint64_t panel_matmul_bytes(const OpCall& call, const KernelParams& /*params*/, int /*threads*/) {
+  return cpu::panel_matmul_scratch(call.weight_type, call.rows, call.k);
+}
+
+int prefers_panels(const OpCall& /*call*/) {
+  return 1;
+}
+
+// Many rows go faster by tiles of unpacked rows.
+int prefers_panels_avx2(const OpCall& call) {
+  return call.rows <= cpu::kDirectRows ? 1 : -1;
 }
 
 std::string supports_attention(const OpCall& call) {
@@ -90,6 +129,7 @@ Variant matmul_row(const char* name, Isa isa, MatmulFn function, const char* sou
 std::vector<Variant> make_table() {
   Variant scalar = matmul_row(cpu::kExactScalar, Isa::kScalar, cpu::matmul_exact_scalar,
                               cpu::matmul_exact_scalar_hash());
+  scalar.supports = supports_scalar_matmul;
   scalar.scratch_bytes = scalar_matmul_bytes;
   Variant avx2 = matmul_row(cpu::kExactAvx2, Isa::kAvx2, cpu::matmul_exact_avx2,
                             cpu::matmul_exact_avx2_hash());
@@ -99,6 +139,20 @@ std::vector<Variant> make_table() {
                               cpu::matmul_exact_avx512_hash());
   avx512.scratch_bytes = plane_matmul_bytes;
   avx512.effective = effective_matmul<cpu::kPlaneTile>;
+  Variant panels =
+      matmul_row(cpu::kExactPanelsAvx512, Isa::kAvx512, cpu::matmul_exact_panels_avx512,
+                 cpu::matmul_exact_panels_avx512_hash());
+  panels.layout = WeightLayout::kPanels;
+  panels.supports = supports_panels;
+  panels.scratch_bytes = panel_matmul_bytes;
+  panels.preference = prefers_panels;
+  Variant panels_avx2 = panels;
+  panels_avx2.name = cpu::kExactPanelsAvx2;
+  panels_avx2.isa = Isa::kAvx2;
+  panels_avx2.supports = supports_narrow_panels;
+  panels_avx2.preference = prefers_panels_avx2;
+  panels_avx2.function = cpu::matmul_exact_panels_avx2;
+  panels_avx2.source_hash = cpu::matmul_exact_panels_avx2_hash();
   Variant attention = exact_row(Op::kAttention, cpu::kExactAvx2, Isa::kAvx2,
                                 cpu::attention_exact_avx2, cpu::attention_exact_avx2_hash());
   attention.supports = supports_attention;
@@ -108,7 +162,7 @@ std::vector<Variant> make_table() {
   Variant rope = exact_row(Op::kRope, cpu::kExactScalar, Isa::kScalar, cpu::rope_exact_scalar,
                            cpu::rope_exact_scalar_hash());
   rope.scratch_bytes = rope_bytes;
-  return {scalar, rope, avx2, avx512, attention, swiglu};
+  return {scalar, rope, avx2, panels_avx2, avx512, panels, attention, swiglu};
 }
 
 }  // namespace
