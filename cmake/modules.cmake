@@ -46,8 +46,8 @@ function(reckon_use_cuda target)
 endfunction()
 
 # x_avx2.cpp gets AVX2 + FMA + F16C, x_avx512.cpp also the AVX-512 sets that Isa::kAvx512 stands for
-# (g++ 12 warns of the undefined registers in its own intrinsics for them), and nothing else does;
-# kernels are optimised in every preset.
+# (g++ 12 warns of the undefined registers in its own intrinsics for them), x_amx.cpp those of
+# Isa::kAmx, and nothing else does; kernels are optimised in every preset.
 function(reckon_set_isa_flags sources)
   foreach(source IN LISTS sources)
     if(source MATCHES "_avx2\\.cpp$")
@@ -55,9 +55,13 @@ function(reckon_set_isa_flags sources)
     elseif(source MATCHES "_avx512\\.cpp$")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -mavx2 -mfma -mf16c
                    -mavx512f -mavx512bw -mavx512vl -mavx512vnni -Wno-uninitialized)
-      if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -Wno-maybe-uninitialized)
-      endif()
+    elseif(source MATCHES "_amx\\.cpp$")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -mavx2 -mfma -mf16c
+                   -mavx512f -mavx512bw -mavx512vl -mavx512vnni -mavx512bf16
+                   -mamx-tile -mamx-int8 -mamx-bf16 -Wno-uninitialized)
+    endif()
+    if(source MATCHES "_(avx512|amx)\\.cpp$" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -Wno-maybe-uninitialized)
     endif()
     if(source MATCHES "/kernels/(cpu|reference)/" AND NOT RECKON_SANITIZE)
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -O3)

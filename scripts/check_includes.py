@@ -4,9 +4,9 @@
  - a module includes itself and what it may reach in the module table, nothing else;
  - a sub-folder of a module (kernels/cpu, ledger/jsonl) is private to that module;
  - a third-party header is included only where its row says;
- - a file for one instruction set (_avx2.cpp, _avx512.cpp) reaches, through everything that it
-   includes, plain headers only, so that no inline function compiled for a newer machine can end up
-   in a program for an older one.
+ - a file for one instruction set (_avx2.cpp, _avx512.cpp, _amx.cpp) reaches, through everything
+   that it includes, plain headers only, so that no inline function compiled for a newer machine can
+   end up in a program for an older one.
 
 --self-test plants violations of each kind in an empty tree and expects each to be found.
 """
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
-INSTRUCTION_SET = re.compile(r"_avx(2|512)\.(cpp|h)$")
+INSTRUCTION_SET = re.compile(r"_(avx2|avx512|amx)\.(cpp|h)$")
 GENERATED = re.compile(r"(\.hash|_generated)\.h$")  # made by the build
 TEST = re.compile(r"(_test\.cpp|/test_\w+\.h|_testing\.h)$")
 
@@ -122,7 +122,7 @@ def check_system_header(name: str, header: str) -> str:
     if INTRINSICS.fullmatch(header):
         if INSTRUCTION_SET.search(name) or header == "cpuid.h":
             return ""
-        return f"<{header}> belongs in an _avx2 or _avx512 file"
+        return f"<{header}> belongs in an _avx2, _avx512 or _amx file"
     for pattern, places in THIRD_PARTY:
         if re.match(pattern, header):
             if any(place == "*" or name.startswith(place) for place in places):
@@ -187,7 +187,7 @@ PLANTED = {
     "kernels/device.cpp": ("#include <cuda_runtime.h>\n", "only in kernels/cuda/"),
     "engine/unknown.cpp": ("#include <boost/any.hpp>\n", "not in the tables"),
     "engine/mock.cpp": ("#include <gmock/gmock.h>\n", "belongs in a test"),
-    "kernels/wide.cpp": ("#include <immintrin.h>\n", "belongs in an _avx2 or _avx512 file"),
+    "kernels/wide.cpp": ("#include <immintrin.h>\n", "belongs in an _avx2, _avx512 or _amx file"),
     "kernels/cpu/text.h": ("#include <string>\n", None),
     "kernels/cpu/direct_avx2.cpp": ("#include <vector>\n", "<vector> has inline functions"),
     "kernels/cpu/far_avx2.cpp": ('#include "kernels/cpu/text.h"\n', "text.h:1: <string> has"),

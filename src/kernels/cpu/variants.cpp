@@ -3,6 +3,7 @@
 #include "kernels/cpu/attention_exact.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/matmul_exact.h"
+#include "kernels/cpu/matmul_fast.h"
 #include "kernels/cpu/matmul_layout.h"
 #include "kernels/cpu/rope_exact.h"
 #include "kernels/reference/variants.h"
@@ -80,6 +81,10 @@ uint64_t panel_matmul_bytes(const OpCall& call, const KernelParams& /*params*/, 
   return cpu::panel_matmul_scratch(call.weight_type, call.rows, call.k);
 }
 
+uint64_t fast_matmul_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::fast_matmul_scratch(call.rows, call.n, call.k, threads).total;
+}
+
 int prefers_panels(const OpCall& /*call*/) {
   return 1;
 }
@@ -153,6 +158,13 @@ std::vector<Variant> make_table() {
   panels_avx2.preference = prefers_panels_avx2;
   panels_avx2.function = cpu::matmul_exact_panels_avx2;
   panels_avx2.source_hash = cpu::matmul_exact_panels_avx2_hash();
+  Variant fast = panels;
+  fast.name = cpu::kFastAmx;
+  fast.numerics = NumericsClass::kFast;
+  fast.isa = Isa::kAmx;
+  fast.scratch_bytes = fast_matmul_bytes;
+  fast.function = cpu::matmul_fast_amx;
+  fast.source_hash = cpu::matmul_fast_amx_hash();
   Variant attention = exact_row(Op::kAttention, cpu::kExactAvx2, Isa::kAvx2,
                                 cpu::attention_exact_avx2, cpu::attention_exact_avx2_hash());
   attention.supports = supports_attention;
@@ -162,7 +174,7 @@ std::vector<Variant> make_table() {
   Variant rope = exact_row(Op::kRope, cpu::kExactScalar, Isa::kScalar, cpu::rope_exact_scalar,
                            cpu::rope_exact_scalar_hash());
   rope.scratch_bytes = rope_bytes;
-  return {scalar, rope, avx2, panels_avx2, avx512, panels, attention, swiglu};
+  return {scalar, rope, avx2, panels_avx2, avx512, panels, fast, attention, swiglu};
 }
 
 }  // namespace
