@@ -11,6 +11,7 @@
 // query heads nearly do).
 #include <immintrin.h>
 
+#include "kernels/cpu/attention_common.h"
 #include "kernels/cpu/attention_exact.h"
 #include "kernels/cpu/attention_exact_avx2.hash.h"
 #include "kernels/cpu/exp_avx2.h"
@@ -20,10 +21,6 @@ namespace {
 
 constexpr const char* kName = "exact_avx2";
 constexpr int64_t kTileQueries = 48;  // at most
-
-int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
 
 struct Job {
   const AttentionArgs* args;
@@ -226,18 +223,6 @@ void attend_tiles(void* argument, int64_t task, int thread) {
       const int64_t stop = smaller(end, (kv_head + 1) * per_head);
       attend(args, kv_head, i - kv_head * per_head, stop - kv_head * per_head, block_out);
       i = stop;
-    }
-  }
-}
-
-void store_rows(const AttentionArgs& args) {
-  const auto bytes = static_cast<uint64_t>(args.head_dim) * sizeof(float);
-  for (int64_t h = 0; h < args.kv_heads; ++h) {
-    for (int64_t r = 0; r < args.rows; ++r) {
-      const int64_t from = (r * args.kv_heads + h) * args.head_dim;
-      const int64_t to = (h * args.capacity + args.first_position + r) * args.head_dim;
-      __builtin_memcpy(static_cast<float*>(args.cache_k) + to, args.k + from, bytes);
-      __builtin_memcpy(static_cast<float*>(args.cache_v) + to, args.v + from, bytes);
     }
   }
 }

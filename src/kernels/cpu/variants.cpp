@@ -1,6 +1,9 @@
 #include "kernels/cpu/variants.h"
 
+#include <cstdint>
+
 #include "kernels/cpu/attention_exact.h"
+#include "kernels/cpu/attention_fast.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/matmul_exact.h"
 #include "kernels/cpu/matmul_fast.h"
@@ -109,6 +112,18 @@ uint64_t attention_bytes(const OpCall& call, const KernelParams& /*params*/, int
   return cpu::attention_scratch_bytes(call.k, threads);
 }
 
+std::string supports_fast_attention(const OpCall& call) {
+  std::string why = supports_attention(call);
+  if (why.empty() && call.rows * call.n * call.k > INT32_MAX) {
+    why = "more than 2^31 values of queries; it counts them in 32 bits";
+  }
+  return why;
+}
+
+uint64_t fast_attention_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::fast_attention_scratch_bytes(call.k, threads);
+}
+
 uint64_t rope_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
   return cpu::rope_scratch_bytes(call.k, threads);
 }
@@ -169,12 +184,17 @@ std::vector<Variant> make_table() {
                                 cpu::attention_exact_avx2, cpu::attention_exact_avx2_hash());
   attention.supports = supports_attention;
   attention.scratch_bytes = attention_bytes;
+  Variant fast_attention = exact_row(Op::kAttention, "fast_avx512", Isa::kAvx512,
+                                     cpu::attention_fast_avx512, cpu::attention_fast_avx512_hash());
+  fast_attention.numerics = NumericsClass::kFast;
+  fast_attention.supports = supports_fast_attention;
+  fast_attention.scratch_bytes = fast_attention_bytes;
   const Variant swiglu = exact_row(Op::kSwiglu, cpu::kExactAvx2, Isa::kAvx2, cpu::swiglu_exact_avx2,
                                    cpu::swiglu_exact_avx2_hash());
   Variant rope = exact_row(Op::kRope, cpu::kExactScalar, Isa::kScalar, cpu::rope_exact_scalar,
                            cpu::rope_exact_scalar_hash());
   rope.scratch_bytes = rope_bytes;
-  return {scalar, rope, avx2, panels_avx2, avx512, panels, fast, attention, swiglu};
+  return {scalar, rope, avx2, panels_avx2, avx512, panels, fast, attention, fast_attention, swiglu};
 }
 
 }  // namespace
