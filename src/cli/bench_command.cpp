@@ -185,7 +185,7 @@ void print_bounds(const Bounds& bounds, const kernels::Backend& backend,
 }
 
 nlohmann::json to_json(const BenchTest& test, const engine::LoadedModel& model,
-                       const engine::Session& session, const Bounds& bounds) {
+                       const engine::Session& session, const Bounds& bounds, int64_t load_ns) {
   const Checkpoint& checkpoint = model.checkpoint();
   nlohmann::json json = {{"build_commit", build_info().commit},
                          {"build_dirty", build_info().dirty},
@@ -207,6 +207,7 @@ nlohmann::json to_json(const BenchTest& test, const engine::LoadedModel& model,
                          {"samples_ts", test.rates},
                          {"avg_ts", test.mean_rate},
                          {"stddev_ts", test.deviation},
+                         {"load_ns", load_ns},
                          {"peak_bytes", session.arenas().peak_bytes()}};
   if (test.shares) {
     json.update({{"bytes_per_token", test.shares->bytes_per_token},
@@ -265,12 +266,12 @@ Table to_table(const std::vector<BenchTest>& tests, const engine::LoadedModel& m
 }
 
 void print(const std::vector<BenchTest>& tests, const engine::LoadedModel& model,
-           const engine::Session& session, const Bounds& bounds, const engine::AuditReport& audited,
-           const BenchOptions& options) {
+           const engine::Session& session, const Bounds& bounds, int64_t load_ns,
+           const engine::AuditReport& audited, const BenchOptions& options) {
   if (options.json || options.output == "jsonl") {
     nlohmann::json all = nlohmann::json::array();
     for (const BenchTest& test : tests) {
-      all.push_back(to_json(test, model, session, bounds));
+      all.push_back(to_json(test, model, session, bounds, load_ns));
       if (options.audit_buffers) all.back()["audit"] = audit_json(audited);
     }
     if (options.json) {
@@ -309,7 +310,11 @@ Result<ExitCode> run_bench(const BenchOptions& options) {
   if (options.prompt == 0 && options.generate == 0) {
     return usage_error("-p 0 and -n 0 leave nothing to measure");
   }
-  TRY_ASSIGN(const auto model, open_model(options.engine));
+  std::unique_ptr<engine::LoadedModel> model;
+  TRY_ASSIGN(int64_t load_ns, timed_ns([&]() -> Status {
+               TRY_ASSIGN(model, open_model(options.engine));
+               return {};
+             }));
   const int64_t needed = options.depth + std::max(options.prompt, options.generate + 1);
   if (options.engine.context != 0 && options.engine.context < needed) {
     return usage_error(fmt::format("--ctx {} cannot hold the {} of this benchmark",
@@ -325,11 +330,16 @@ Result<ExitCode> run_bench(const BenchOptions& options) {
   }
   kernels::BufferAudit audit;
   if (options.audit_buffers) session_opts.audit = &audit;
-  TRY_ASSIGN(const auto session, engine::Session::create(*model, session_opts));
+  std::unique_ptr<engine::Session> session;
+  TRY_ASSIGN(const int64_t create_ns, timed_ns([&]() -> Status {
+               TRY_ASSIGN(session, engine::Session::create(*model, session_opts));
+               return {};
+             }));
+  load_ns += create_ns;
   TRY_ASSIGN(auto tests, run_tests(*session, options, model->model().info().vocabulary));
   if (options.roofline) TRY(add_shares(tests, *session, bounds));
   const engine::AuditReport audited = engine::audit_report(audit);
-  print(tests, *model, *session, bounds, audited, options);
+  print(tests, *model, *session, bounds, load_ns, audited, options);
   return options.audit_buffers ? conclude_audit(audited) : kExitDone;
 }
 
