@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,7 +20,7 @@
 
 namespace reckon::engine {
 
-enum class StopReason : uint8_t { kEndOfSequence, kMaxTokens, kContextFull, kCancelled };
+enum class StopReason : uint8_t { kEndOfSequence, kStopText, kMaxTokens, kContextFull, kCancelled };
 [[nodiscard]] std::string_view stop_reason_name(StopReason reason);  // "end of sequence", ...
 
 enum class Flow : uint8_t { kContinue, kStop };
@@ -30,6 +31,9 @@ struct GenerateOptions {
   int64_t max_tokens = 128;
   SamplerOptions sampler;
   std::vector<int32_t> stop_tokens;  // end the generation and are not part of it
+  // End the generation; the text ends before the first of them (stop_text.h), while the tokens go
+  // up to the one that completed it. They need a tokenizer.
+  std::vector<std::string> stop_texts = {};
 };
 
 struct Generation {
@@ -48,9 +52,15 @@ struct Generation {
 
 // Appends `prompt` to the session and generates. `tokenizer` may be null where no text is wanted
 // (then `sink` is not called). Errors: an empty prompt or one that does not fit (usage), a negative
-// max_tokens (usage), and what the session and the sampler report.
+// max_tokens (usage), stop texts that cannot be (usage), and what the session and the sampler
+// report.
 [[nodiscard]] Result<Generation> generate(Session& session, std::span<const int32_t> prompt,
                                           const GenerateOptions& options,
+                                          const Tokenizer* tokenizer, const TextSink& sink);
+// The same with a sampler that goes on from generations before, instead of one of options.sampler.
+// It is told of every token that is appended here.
+[[nodiscard]] Result<Generation> generate(Session& session, std::span<const int32_t> prompt,
+                                          const GenerateOptions& options, Sampler& sampler,
                                           const Tokenizer* tokenizer, const TextSink& sink);
 
 }  // namespace reckon::engine

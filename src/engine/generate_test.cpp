@@ -19,6 +19,16 @@ GenerateOptions up_to(int64_t max_tokens) {
   return options;
 }
 
+// About `length` bytes of the text at `begin`, whole characters.
+std::string characters(const std::string& text, size_t begin, size_t length) {
+  const auto boundary = [&](size_t at) {
+    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U) ++at;
+    return at;
+  };
+  begin = boundary(begin);
+  return text.substr(begin, boundary(begin + length) - begin);
+}
+
 class GenerateTest : public ::testing::Test {
  protected:
   std::unique_ptr<LoadedModel> model_ = open_model(golden_path("gguf/tiny-llama-mixed.gguf"));
@@ -117,6 +127,73 @@ TEST_F(GenerateTest, SamplingFollowsItsSeed) {
   EXPECT_NE(tokens(11), tokens(12));
 }
 
+TEST_F(GenerateTest, FiltersAndPenaltiesFollowTheirSeed) {
+  const auto tokens = [&](const SamplerOptions& sampler) {
+    const auto session = make_session(*model_, {}, {256});
+    GenerateOptions options = up_to(20);
+    options.sampler = sampler;
+    return run(*session, options).tokens;
+  };
+  const std::vector<int32_t> greedy = tokens({});
+  EXPECT_EQ(tokens({1.5, 3, {.top_k = 1}}), greedy);
+  const SamplerOptions filtered{1.5, 3, {.top_k = 30, .top_p = 0.9}, 1.2};
+  EXPECT_EQ(tokens(filtered), tokens(filtered));
+  EXPECT_NE(tokens(filtered), greedy);
+}
+
+TEST_F(GenerateTest, APenaltySeesThePromptAndWhatWasGenerated) {
+  const auto session = make_session(*model_, {}, {256});
+  GenerateOptions options = up_to(12);
+  options.sampler.repeat_penalty = 100;
+  options.sampler.repeat_window = 1000;
+  std::vector<int32_t> all = prompt_;
+  for (const int32_t token : run(*session, options).tokens) {
+    EXPECT_EQ(std::ranges::count(all, token), 0) << token;
+    all.push_back(token);
+  }
+}
+
+TEST_F(GenerateTest, StopsBeforeAStopText) {
+  const auto session = make_session(*model_, {}, {256});
+  std::string text;
+  const TextSink keep = [&](std::string_view piece) {
+    text += piece;
+    return Flow::kContinue;
+  };
+  const Generation free = run(*session, up_to(40), keep);
+  const std::string whole = text;
+  for (const size_t at : {size_t{3}, whole.size() / 2}) {
+    const std::string stop = characters(whole, at, 5);  // tiny vocabulary: spans tokens
+    ASSERT_TRUE(session->truncate(0).ok());
+    text.clear();
+    GenerateOptions options = up_to(40);
+    options.stop_texts = {"never in it", stop};
+    const Generation stopped = run(*session, options, keep);
+    EXPECT_EQ(stopped.stop, StopReason::kStopText);
+    EXPECT_EQ(text, whole.substr(0, whole.find(stop)));
+    ASSERT_LT(stopped.tokens.size(), free.tokens.size());
+    EXPECT_TRUE(
+        std::ranges::equal(stopped.tokens, std::span(free.tokens).first(stopped.tokens.size())));
+  }
+}
+
+TEST_F(GenerateTest, KeepsTextThatOnlyBeginsAStopText) {
+  const auto session = make_session(*model_, {}, {256});
+  std::string text;
+  const TextSink keep = [&](std::string_view piece) {
+    text += piece;
+    return Flow::kContinue;
+  };
+  run(*session, up_to(20), keep);
+  const std::string whole = text;
+  ASSERT_TRUE(session->truncate(0).ok());
+  text.clear();
+  GenerateOptions options = up_to(20);
+  options.stop_texts = {characters(whole, whole.size() - 4, 4) + "\x01"};
+  EXPECT_EQ(run(*session, options, keep).stop, StopReason::kMaxTokens);
+  EXPECT_EQ(text, whole);
+}
+
 TEST_F(GenerateTest, ReportsWhatCannotRun) {
   const auto session = make_session(*model_, {}, {16});
   const GenerateOptions negative = up_to(-1);
@@ -125,6 +202,9 @@ TEST_F(GenerateTest, ReportsWhatCannotRun) {
   EXPECT_EQ(too_long.error().kind, ErrorKind::kUsage);
   EXPECT_FALSE(generate(*session, {}, {}, tokenizer_, {}).ok());
   EXPECT_FALSE(generate(*session, std::span(prompt_).first(3), negative, tokenizer_, {}).ok());
+  GenerateOptions stop;
+  stop.stop_texts = {"x"};
+  EXPECT_FALSE(generate(*session, std::span(prompt_).first(3), stop, nullptr, {}).ok());
   EXPECT_EQ(session->position(), 0);
 }
 

@@ -6,6 +6,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
+
+#include "formats/test_files.h"
 
 namespace reckon::engine {
 namespace {
@@ -84,6 +87,87 @@ TEST(Sampler, RefusesOtherTemperatures) {
     ASSERT_FALSE(sampler.ok());
     EXPECT_EQ(sampler.error().kind, ErrorKind::kUsage);
   }
+}
+
+TEST(Sampler, PicksWhatAnIndependentComputationPicks) {
+  const auto cases = nlohmann::json::parse(read_file(golden_path("sampling/cases.json")));
+  ASSERT_GT(cases.size(), 10U);
+  for (const auto& recorded : cases) {
+    auto sampler = Sampler::create({recorded["temperature"],
+                                    recorded["seed"],
+                                    {recorded["top_k"], recorded["top_p"], recorded["min_p"]},
+                                    recorded["repeat_penalty"],
+                                    recorded["repeat_window"]});
+    ASSERT_TRUE(sampler.ok()) << sampler.error().message;
+    const auto logits = recorded["logits"].get<std::vector<float>>();
+    sampler->saw(recorded["prompt"].get<std::vector<int32_t>>());
+    std::vector<int32_t> tokens;
+    for (size_t i = 0; i < recorded["tokens"].size(); ++i) {
+      const auto pick = sampler->pick(logits);
+      ASSERT_TRUE(pick.ok()) << pick.error().message;
+      tokens.push_back(pick->token);
+      sampler->saw({&pick->token, 1});
+    }
+    EXPECT_EQ(tokens, recorded["tokens"].get<std::vector<int32_t>>()) << recorded.dump();
+  }
+}
+
+TEST(Sampler, PicksTheSameOnTheHostAsWhereTheLogitsAre) {
+  const std::array logits{0.5F, 2.0F, -1.0F, 2.0F, 0.0F};
+  for (const double temperature : {0.0, 0.7}) {
+    auto here = Sampler::create({temperature, 9});
+    auto there = Sampler::create({temperature, 9});
+    EXPECT_FALSE(here->needs_logits());
+    for (int i = 0; i < 30; ++i) {
+      EXPECT_EQ(here->pick(logits)->token, pick_token(logits, there->next())->token);
+    }
+  }
+}
+
+TEST(Sampler, SaysWhenItNeedsTheLogits) {
+  const auto needs = [](const SamplerOptions& options) {
+    return Sampler::create(options)->needs_logits();
+  };
+  EXPECT_FALSE(needs({1, 0}));
+  EXPECT_FALSE(needs({0, 0, {.top_k = 5}}));  // greedy anyway
+  EXPECT_TRUE(needs({1, 0, {.top_k = 5}}));
+  EXPECT_TRUE(needs({1, 0, {.top_p = 0.5}}));
+  EXPECT_TRUE(needs({1, 0, {.min_p = 0.5}}));
+  EXPECT_TRUE(needs({0, 0, {}, 1.1}));
+  EXPECT_FALSE(needs({0, 0, {}, 1.1, 0}));
+}
+
+TEST(Sampler, PenalisesTheWindowAlone) {
+  const std::array logits{4.0F, 3.0F, 2.0F};
+  auto sampler = Sampler::create({0, 0, {}, 10, 2});
+  ASSERT_TRUE(sampler.ok());
+  sampler->saw(std::array{0, 1, 1});
+  EXPECT_EQ(sampler->pick(logits)->token, 0);  // two tokens back are 1 and 1
+  EXPECT_EQ(sampler->pick(logits)->margin, 2.0F);
+  sampler->saw(std::array{0});
+  EXPECT_EQ(sampler->pick(logits)->token, 2);
+  sampler->forget();
+  EXPECT_EQ(sampler->pick(logits)->token, 0);
+}
+
+TEST(Sampler, RefusesOptionsOutsideTheirRange) {
+  const double nan = std::nan("");
+  const SamplerOptions bad[] = {
+      {1, 0, {.top_k = -1}}, {1, 0, {.top_p = 0}},   {1, 0, {.top_p = 1.1}}, {1, 0, {.top_p = nan}},
+      {1, 0, {.min_p = 2}},  {1, 0, {.min_p = nan}}, {1, 0, {}, 0},          {1, 0, {}, -1},
+      {1, 0, {}, nan},       {1, 0, {}, 1.1, -1}};
+  for (const SamplerOptions& options : bad) {
+    const auto sampler = Sampler::create(options);
+    ASSERT_FALSE(sampler.ok());
+    EXPECT_EQ(sampler.error().kind, ErrorKind::kUsage);
+  }
+}
+
+TEST(Sampler, NamesALogitThatIsNotANumberBeforeItIsFiltered) {
+  auto sampler = Sampler::create({1, 0, {.top_k = 1}, 1.5});
+  const auto pick = sampler->pick(std::array{1.0F, std::numeric_limits<float>::quiet_NaN(), 2.0F});
+  ASSERT_FALSE(pick.ok());
+  EXPECT_THAT(pick.error().message, HasSubstr("token 1"));
 }
 
 }  // namespace

@@ -165,7 +165,8 @@ Status Session::prefill_chunks(std::span<const int32_t> tokens, const ChunkLogit
   return {};
 }
 
-Result<std::span<const float>> Session::last_logits() {
+Result<std::span<const float>> Session::logits() {
+  RECKON_CHECK(logits_.rows > 0);
   TRY_ASSIGN(const Activation view, executor_->host_view(logits_.row_range(logits_.rows - 1, 1)));
   return std::span<const float>(view.data, static_cast<size_t>(view.columns));
 }
@@ -182,7 +183,7 @@ Status Session::append(int32_t token) {
 
 Result<std::span<const float>> Session::prefill(std::span<const int32_t> tokens) {
   TRY(append(tokens));
-  return last_logits();
+  return logits();
 }
 
 Status Session::prefill_all(std::span<const int32_t> tokens, const ChunkLogits& each_chunk) {
@@ -192,7 +193,7 @@ Status Session::prefill_all(std::span<const int32_t> tokens, const ChunkLogits& 
 
 Result<std::span<const float>> Session::decode(int32_t token) {
   TRY(append(token));
-  return last_logits();
+  return logits();
 }
 
 Result<Activation> Session::verify(std::span<const int32_t> tokens) {

@@ -63,6 +63,9 @@ class Session {
   // The same without looking at the logits, for pick().
   [[nodiscard]] Status append(std::span<const int32_t> tokens);  // as prefill()
   [[nodiscard]] Status append(int32_t token);                    // as decode()
+  // The last logits [vocabulary], copied to the host where they are not there. Valid until the next
+  // call. A pass comes before (else a CHECK).
+  [[nodiscard]] Result<std::span<const float>> logits();
   // Picks from the last logits, where they are: on the device. Fails where one is not finite.
   [[nodiscard]] Result<kernels::Pick> pick(const kernels::Sampling& sampling);
 
@@ -100,7 +103,6 @@ class Session {
                                       const ChunkLogits& each_chunk);
   [[nodiscard]] Status run(kernels::Phase phase, std::span<const int32_t> tokens,
                            bool picked_token = false);
-  [[nodiscard]] Result<std::span<const float>> last_logits();
 
   const LoadedModel& model_;
   kernels::Backend& backend_;
