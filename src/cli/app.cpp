@@ -169,6 +169,7 @@ int run_cli(int argc, char** argv) {
       ->type_name("DIR");
   cli.app.fallthrough();
   add_run_command(cli);
+  add_chat_command(cli);
   add_bench_command(cli);
   add_plan_command(cli);
   add_synth_command(cli);
@@ -180,6 +181,7 @@ int run_cli(int argc, char** argv) {
   cli.app.footer(
       "Examples:\n"
       "  reckon run -m smollm2 -p 'Why is the sky blue?'\n"
+      "  reckon chat -m smollm2\n"
       "  reckon queue run queues/first.yaml\n"
       "'reckon COMMAND --help' says more; docs/cli.md has it all on one page.");
   try {

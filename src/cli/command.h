@@ -33,6 +33,7 @@ struct Cli {
 };
 
 void add_run_command(Cli& cli);
+void add_chat_command(Cli& cli);
 void add_bench_command(Cli& cli);
 void add_plan_command(Cli& cli);
 void add_synth_command(Cli& cli);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,9 +12,11 @@
 #include "base/bytes.h"
 #include "base/text.h"
 #include "cli/audit.h"
+#include "cli/chat_options.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/sampling_options.h"
 #include "engine/generate.h"
 #include "formats/chat_template.h"
 #include "kernels/trace.h"
@@ -34,11 +35,10 @@ struct RunOptions {
   EngineOptions engine;
   std::optional<std::string> prompt;
   std::string file;
-  std::optional<std::string> system;
+  ChatOptions chat;
   bool raw = false;
   int64_t max_tokens = 128;
-  double temperature = 0;
-  uint64_t seed = 0;
+  SamplingOptions sampling;
   std::optional<std::string> trace;
   bool audit_buffers = false;
   bool json = false;
@@ -56,25 +56,42 @@ std::vector<int32_t> with_prefix(const Tokenizer& tokenizer, std::vector<int32_t
   return tokens;
 }
 
-// A chat turn where the checkpoint has a template, else the text as it is.
-Result<std::vector<int32_t>> prompt_tokens(const LoadedModel& model, const Tokenizer& tokenizer,
-                                           const RunOptions& options) {
+// The template of a chat turn: where one is named or the checkpoint has one, and not with --raw.
+Result<std::optional<ChatTemplate>> chat_template(const LoadedModel& model,
+                                                  const RunOptions& options) {
+  if (options.raw) return std::optional<ChatTemplate>();
+  TRY_ASSIGN(const std::optional<std::string> own, chat_template_text(model.checkpoint()));
+  if (!own && options.chat.chat_template.empty()) {
+    if (!options.chat.system && options.chat.thinking.empty()) return std::optional<ChatTemplate>();
+    return usage_error(fmt::format(
+        "{} needs a chat template, and this checkpoint has none; --chat-template NAME chooses one",
+        options.chat.system ? "--system" : "--thinking"));
+  }
+  auto chosen = choose_template(model.checkpoint(), options.chat);
+  if (chosen.ok()) return std::optional(std::move(chosen).value());
+  Error error = chosen.error();
+  if (error.kind == ErrorKind::kFailed) error.message += ", --raw runs the text as it is";
+  return error;
+}
+
+// A chat turn where there is a template, else the text as it is.
+Result<std::vector<int32_t>> prompt_tokens(const std::optional<ChatTemplate>& chat,
+                                           const Tokenizer& tokenizer, const RunOptions& options) {
   TRY_ASSIGN(const std::string text, prompt_text(options));
-  const bool chat = !options.raw && model.checkpoint().has("tokenizer.chat_template");
-  if (!chat) {
-    if (options.system) {
-      return usage_error("--system needs a chat template, and this checkpoint has none");
-    }
-    return with_prefix(tokenizer, tokenizer.encode(text, Special::kParse));
-  }
-  auto chat_template = ChatTemplate::from_checkpoint(model.checkpoint());
-  if (!chat_template.ok()) {
-    return failed(chat_template.error().message + "; --raw runs the text as it is");
-  }
+  if (!chat) return with_prefix(tokenizer, tokenizer.encode(text, Special::kParse));
   std::vector<ChatMessage> messages;
-  if (options.system) messages.push_back({"system", *options.system});
+  if (options.chat.system) messages.push_back({"system", *options.chat.system});
   messages.push_back({"user", text});
-  return with_prefix(tokenizer, chat_template->encode(tokenizer, messages, GenerationPrompt::kAdd));
+  return chat->encode(tokenizer, messages, GenerationPrompt::kAdd);
+}
+
+std::vector<int32_t> stop_tokens(const std::optional<ChatTemplate>& chat,
+                                 const Tokenizer& tokenizer) {
+  std::vector<int32_t> stops = engine::default_stop_tokens(tokenizer);
+  if (!chat) return stops;
+  const std::vector<int32_t> ends = chat->end_tokens(tokenizer);
+  stops.insert(stops.end(), ends.begin(), ends.end());
+  return stops;
 }
 
 Result<int64_t> choose_context(const LoadedModel& model, int64_t prompt,
@@ -134,23 +151,24 @@ nlohmann::json trace_json(Session& session) {
 
 nlohmann::json result_json(const Generation& generation, const std::string& text, Session& session,
                            const std::vector<std::string>& notes, const RunOptions& options) {
-  return {{"text", text},
-          {"tokens", generation.tokens},
-          {"stop", stop_reason_name(generation.stop)},
-          {"prompt_tokens", generation.prompt_tokens},
-          {"prefill_ms", milliseconds(generation.prefill_ns)},
-          {"prefill_tok_per_s", rate(generation.prompt_tokens, generation.prefill_ns)},
-          {"decode_ms", milliseconds(generation.decode_ns)},
-          {"decode_tok_per_s", rate(generation.decode_passes, generation.decode_ns)},
-          {"peak_bytes", session.arenas().peak_bytes()},
-          {"context", session.capacity()},
-          {"chunk", session.plan().shape.chunk},
-          {"threads", session.planner().threads()},
-          {"temperature", options.temperature},
-          {"seed", options.seed},
-          {"switches", session.planner().switches().changed()},
-          {"notes", notes},
-          {"fingerprint", kernels::fingerprint(dispatch_rows(session.trace().rows()))}};
+  nlohmann::json json = {
+      {"text", text},
+      {"tokens", generation.tokens},
+      {"stop", stop_reason_name(generation.stop)},
+      {"prompt_tokens", generation.prompt_tokens},
+      {"prefill_ms", milliseconds(generation.prefill_ns)},
+      {"prefill_tok_per_s", rate(generation.prompt_tokens, generation.prefill_ns)},
+      {"decode_ms", milliseconds(generation.decode_ns)},
+      {"decode_tok_per_s", rate(generation.decode_passes, generation.decode_ns)},
+      {"peak_bytes", session.arenas().peak_bytes()},
+      {"context", session.capacity()},
+      {"chunk", session.plan().shape.chunk},
+      {"threads", session.planner().threads()},
+      {"switches", session.planner().switches().changed()},
+      {"notes", notes},
+      {"fingerprint", kernels::fingerprint(dispatch_rows(session.trace().rows()))}};
+  json.update(sampling_json(options.sampling));
+  return json;
 }
 
 std::string statistics(const Generation& generation, const Session& session) {
@@ -169,7 +187,8 @@ Result<ExitCode> run(const RunOptions& options) {
   TRY_ASSIGN(const kernels::SwitchSet switches, parse_switches(options.engine));
   TRY_ASSIGN(const auto model, open_model(options.engine));
   TRY_ASSIGN(const Tokenizer* tokenizer, model->tokenizer());
-  TRY_ASSIGN(const std::vector<int32_t> prompt, prompt_tokens(*model, *tokenizer, options));
+  TRY_ASSIGN(const std::optional<ChatTemplate> chat, chat_template(*model, options));
+  TRY_ASSIGN(const std::vector<int32_t> prompt, prompt_tokens(chat, *tokenizer, options));
   if (prompt.empty()) return usage_error("the prompt is empty");
   TRY_ASSIGN(const int64_t context,
              choose_context(*model, static_cast<int64_t>(prompt.size()), options));
@@ -182,8 +201,9 @@ Result<ExitCode> run(const RunOptions& options) {
   if (options.trace) TRY(check_writable(*options.trace));
   engine::GenerateOptions generate;
   generate.max_tokens = options.max_tokens;
-  generate.sampler = {options.temperature, options.seed};
-  generate.stop_tokens = engine::default_stop_tokens(*tokenizer);
+  generate.sampler = options.sampling.sampler;
+  generate.stop_texts = options.sampling.stop_texts;
+  generate.stop_tokens = stop_tokens(chat, *tokenizer);
   std::string text;
   const auto sink = [&](std::string_view piece) {
     text += piece;
@@ -218,19 +238,13 @@ void add_run_command(Cli& cli) {
   command->add_option("-f,--file", options->file, "read the prompt from a file; - is stdin")
       ->type_name("FILE")
       ->excludes(prompt);
-  CLI::Option* system =
-      command->add_option("--system", options->system, "system message of the chat template");
-  command->add_flag("--raw", options->raw, "no chat template: continue the text as it is")
-      ->excludes(system);
+  CLI::Option* raw =
+      command->add_flag("--raw", options->raw, "no chat template: continue the text as it is");
+  for (CLI::Option* chat : add_chat_options(*command, options->chat)) raw->excludes(chat);
   command->add_option("-n,--tokens", options->max_tokens, "generate at most N tokens (128)")
       ->type_name("N")
       ->check(whole_number(0, kMostTokens));
-  command->add_option("--temperature", options->temperature, "0 is greedy (0)")
-      ->type_name("T")
-      ->check(number_from_zero());
-  command->add_option("--seed", options->seed, "of the sampler (0)")
-      ->type_name("S")
-      ->check(whole_number(0, std::numeric_limits<int64_t>::max()));
+  add_sampling_options(*command, options->sampling);
   command->add_option("--trace", options->trace, "write which kernels ran, as JSON")
       ->type_name("FILE");
   add_audit_option(*command, options->audit_buffers);
@@ -239,7 +253,7 @@ void add_run_command(Cli& cli) {
   command->footer(
       "Examples:\n"
       "  reckon run -m smollm2 -p 'Why is the sky blue?' -n 64\n"
-      "  reckon run -m model.gguf -f story.txt --raw --temperature 0.8 --seed 7\n"
+      "  reckon run -m model.gguf -f story.txt --raw --temperature 0.8 --top-p 0.9 --seed 7\n"
       "  reckon run -m smollm2 -p Hi --set cpu.isa=scalar --json");
   command->callback([&cli, options] { cli.action = [options] { return run(*options); }; });
 }

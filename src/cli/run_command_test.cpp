@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <map>
+
 #include "cli/command_testing.h"
 
 namespace reckon::cli {
@@ -135,6 +137,39 @@ TEST(Run, SamplesTheSameTokensForTheSameSeed) {
   };
   EXPECT_EQ(tokens("7"), tokens("7"));
   EXPECT_NE(tokens("7"), tokens("8"));
+}
+
+TEST(Run, FiltersPenalisesAndSaysSo) {
+  Sandbox sandbox;
+  const nlohmann::json greedy = sandbox.run(run_recorded(1, {"--json"})).json();
+  const nlohmann::json first =
+      sandbox.run(run_recorded(1, {"--temperature", "2", "--top-k", "1", "--json"})).json();
+  EXPECT_EQ(first["tokens"], greedy["tokens"]);
+  EXPECT_EQ(first["top_k"], 1);
+  const nlohmann::json filtered =
+      sandbox
+          .run(run_recorded(1, {"--temperature", "2", "--top-p", "0.9", "--min-p", "0.01",
+                                "--repeat-penalty", "1.2", "--repeat-last", "9", "--json"}))
+          .json();
+  EXPECT_NE(filtered["tokens"], greedy["tokens"]);
+  EXPECT_EQ(filtered["repeat_last"], 9);
+  for (const auto& [option, value] : std::map<std::string, std::string>{
+           {"--top-p", "0"}, {"--top-p", "1.5"}, {"--min-p", "2"}, {"--repeat-penalty", "0"}}) {
+    const Finished refused = sandbox.run(run_recorded(1, {option, value}));
+    EXPECT_EQ(refused.code, 2) << option;
+    EXPECT_TRUE(refused.one_error_line()) << refused.err;
+  }
+}
+
+TEST(Run, StopsBeforeAStopText) {
+  Sandbox sandbox;
+  const std::string whole = sandbox.run(run_recorded(0, {"--json"})).json()["text"];
+  const std::string stop = whole.substr(whole.size() / 2, 4);
+  const Finished finished = sandbox.run(run_recorded(0, {"--stop", "none", "--stop", stop}));
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(finished.out, whole.substr(0, whole.find(stop)) + "\n");
+  EXPECT_THAT(finished.err, HasSubstr("stop: stop text"));
+  EXPECT_EQ(sandbox.run(run_recorded(0, {"--stop", ""})).code, 2);
 }
 
 TEST(Run, StopsWhereTheContextIsFull) {

@@ -20,6 +20,16 @@ void handle(int signal, void (*handler)(int), int flags) {
   sigaction(signal, &action, nullptr);
 }
 
+volatile std::sig_atomic_t interrupted = 0;
+
+void note_interrupt(int signal) {
+  if (interrupted != 0) {
+    handle(signal, SIG_DFL, 0);
+    static_cast<void>(raise(signal));
+  }
+  interrupted = 1;
+}
+
 }  // namespace
 
 StopSignals::StopSignals() {
@@ -35,6 +45,25 @@ StopSignals::~StopSignals() {
 
 int StopSignals::received() {
   return received_signal;
+}
+
+Interrupts::Interrupts() {
+  interrupted = 0;
+  handle(SIGINT, note_interrupt, 0);
+}
+
+Interrupts::~Interrupts() {
+  handle(SIGINT, SIG_DFL, 0);
+}
+
+bool Interrupts::pending() {
+  return interrupted != 0;
+}
+
+bool Interrupts::take() {
+  const bool came = interrupted != 0;
+  interrupted = 0;
+  return came;
 }
 
 }  // namespace reckon::cli

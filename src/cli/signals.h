@@ -15,4 +15,18 @@ class StopSignals {
   [[nodiscard]] static int received();
 };
 
+// Ctrl-C as a wish rather than an end: SIGINT is noted until it is taken, and ends the wait of a
+// read (EINTR). A second one before that ends the process as ever. One at a time.
+class Interrupts {
+ public:
+  Interrupts();
+  ~Interrupts();  // restores the default behaviour
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  [[nodiscard]] static bool pending();
+  // Whether one came since the last call.
+  static bool take();
+};
+
 }  // namespace reckon::cli

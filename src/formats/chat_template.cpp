@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "formats/file_error.h"
+#include "formats/json_file.h"
+#include "formats/mapped_file.h"
 
 namespace reckon {
 namespace {
@@ -48,65 +53,162 @@ std::string find_default_system(std::string_view jinja) {
   return "";
 }
 
+// The one token of a text that the vocabulary has as an added token.
+std::optional<int32_t> added_token(const Tokenizer& tokenizer, std::string_view text) {
+  const std::vector<int32_t> ids = tokenizer.encode(text, Special::kParse);
+  if (ids.size() != 1 || tokenizer.token_bytes(ids[0]) != text) return std::nullopt;
+  return ids[0];
+}
+
+bool begins_with(std::span<const int32_t> ids, std::span<const int32_t> prefix) {
+  return ids.size() >= prefix.size() && std::ranges::equal(ids.first(prefix.size()), prefix);
+}
+
+// "chat_template" of a tokenizer_config.json: a text, or a list of named ones.
+Result<std::optional<std::string>> template_in(const std::string& path, std::string_view text) {
+  nlohmann::json config;
+  TRY(parse_json_object(path, "the file", text, config));
+  const auto found = config.find("chat_template");
+  if (found == config.end() || found->is_null()) return std::optional<std::string>();
+  if (found->is_string()) return std::optional(found->get<std::string>());
+  if (found->is_array()) {
+    for (const nlohmann::json& entry : *found) {
+      if (!entry.is_object() || entry.value("name", nlohmann::json()) != "default") continue;
+      const auto named = entry.find("template");
+      if (named != entry.end() && named->is_string()) {
+        return std::optional(named->get<std::string>());
+      }
+    }
+  }
+  return file_error(path, "'chat_template' is neither a text nor a list with one named 'default'");
+}
+
+Result<std::optional<std::string>> folder_template(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  const std::filesystem::path jinja = folder / "chat_template.jinja";
+  if (std::filesystem::exists(jinja, ignored)) {
+    TRY_ASSIGN(const MappedFile file, MappedFile::open(jinja.string()));
+    return std::optional(std::string(file.bytes()));
+  }
+  const std::filesystem::path config = folder / "tokenizer_config.json";
+  if (!std::filesystem::exists(config, ignored)) return std::optional<std::string>();
+  TRY_ASSIGN(const MappedFile file, MappedFile::open(config.string()));
+  return template_in(config.string(), file.bytes());
+}
+
 }  // namespace
 
-Result<ChatTemplate> ChatTemplate::from_checkpoint(const Checkpoint& checkpoint) {
-  if (checkpoint.gguf() == nullptr || !checkpoint.has(kTemplateKey)) {
-    return file_error(
-        checkpoint.path(),
-        fmt::format("chat needs a template: expected a GGUF file with '{}'", kTemplateKey));
+Result<std::optional<std::string>> chat_template_text(const Checkpoint& checkpoint) {
+  switch (checkpoint.kind()) {
+    case CheckpointKind::kGguf: {
+      if (!checkpoint.has(kTemplateKey)) return std::optional<std::string>();
+      TRY_ASSIGN(const std::string_view text, checkpoint.gguf()->string(kTemplateKey));
+      return std::optional(std::string(text));
+    }
+    case CheckpointKind::kHuggingFace:
+      return folder_template(checkpoint.path());
+    case CheckpointKind::kSynthetic:
+      break;
   }
-  TRY_ASSIGN(const std::string_view jinja, checkpoint.gguf()->string(kTemplateKey));
-  return from_text(jinja, checkpoint.path());
+  return std::optional<std::string>();
+}
+
+Result<ChatTemplate> ChatTemplate::from_checkpoint(const Checkpoint& checkpoint) {
+  TRY_ASSIGN(const std::optional<std::string> jinja, chat_template_text(checkpoint));
+  if (!jinja) {
+    return file_error(checkpoint.path(),
+                      fmt::format("chat needs a template: expected '{}' in a GGUF file, or a "
+                                  "folder's chat_template.jinja or tokenizer_config.json",
+                                  kTemplateKey));
+  }
+  return from_text(*jinja, checkpoint.path());
 }
 
 Result<ChatTemplate> ChatTemplate::from_text(std::string_view jinja, std::string_view source) {
   const std::string text = normalized(jinja);
-  if (text.find("'<|im_start|>'+message") == std::string::npos ||
-      text.find(kClose) == std::string::npos) {
-    return file_error(source,
-                      "the chat template is not ChatML (<|im_start|>role ... <|im_end|>), "
-                      "the only kind supported");
+  for (const ChatFormat& format : chat_formats()) {
+    if (!format.matches(text)) continue;
+    ChatTemplate chat(format);
+    if (format.name == "chatml") chat.default_system_ = find_default_system(jinja);
+    return chat;
   }
-  ChatTemplate chat;
-  chat.default_system_ = find_default_system(jinja);
-  return chat;
+  return file_error(source, fmt::format("the chat template ('{}') is of no known format; expected "
+                                        "one of {}",
+                                        printable(jinja.substr(0, 60)), join(names(), ", ")));
 }
 
-std::vector<ChatTemplate::Piece> ChatTemplate::pieces(std::span<const ChatMessage> messages,
-                                                      GenerationPrompt prompt) const {
-  std::vector<Piece> pieces;
-  const auto add = [&](std::string_view role, std::string_view content) {
-    pieces.push_back({std::string(kOpen), Special::kParse});
-    pieces.push_back({fmt::format("{}\n{}", role, content), Special::kIgnore});
-    pieces.push_back({std::string(kClose), Special::kParse});
-    pieces.push_back({"\n", Special::kIgnore});
-  };
-  if (!messages.empty() && messages[0].role != "system" && !default_system_.empty()) {
-    add("system", default_system_);
+Result<ChatTemplate> ChatTemplate::from_name(std::string_view name) {
+  const auto found = std::ranges::find(chat_formats(), name, &ChatFormat::name);
+  if (found != chat_formats().end()) return ChatTemplate(*found);
+  const std::string near = nearest(name, names());
+  return usage_error(fmt::format("unknown chat template '{}'; {}", name,
+                                 near.empty() ? "expected one of " + join(names(), ", ")
+                                              : fmt::format("did you mean '{}'?", near)));
+}
+
+std::vector<std::string> ChatTemplate::names() {
+  std::vector<std::string> names;
+  for (const ChatFormat& format : chat_formats()) names.emplace_back(format.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+Status ChatTemplate::set_thinking(Thinking thinking) {
+  const ThinkingModes modes = format_->thinking;
+  if (thinking != Thinking::kDefault && modes == ThinkingModes::kNone) {
+    return usage_error(
+        fmt::format("the chat template '{}' knows no thinking to switch", format_->name));
   }
-  for (const ChatMessage& message : messages) add(message.role, message.content);
-  if (prompt == GenerationPrompt::kAdd) {
-    pieces.push_back({std::string(kOpen), Special::kParse});
-    pieces.push_back({"assistant\n", Special::kIgnore});
+  if (thinking == Thinking::kOff && modes == ThinkingModes::kAlways) {
+    return usage_error(fmt::format("the chat template '{}' always thinks", format_->name));
   }
-  return pieces;
+  thinking_ = thinking;
+  return {};
+}
+
+std::vector<ChatPiece> ChatTemplate::pieces(std::span<const ChatMessage> messages,
+                                            GenerationPrompt prompt) const {
+  ChatWriter writer;
+  format_->write({messages, prompt, thinking_, default_system_}, writer);
+  return writer.pieces();
 }
 
 std::string ChatTemplate::render(std::span<const ChatMessage> messages,
                                  GenerationPrompt prompt) const {
   std::string text;
-  for (const Piece& piece : pieces(messages, prompt)) text += piece.text;
+  for (const ChatPiece& piece : pieces(messages, prompt)) text += piece.text;
   return text;
 }
 
-std::vector<int32_t> ChatTemplate::encode(const Tokenizer& tokenizer,
-                                          std::span<const ChatMessage> messages,
-                                          GenerationPrompt prompt) const {
+Result<std::vector<int32_t>> ChatTemplate::encode(const Tokenizer& tokenizer,
+                                                  std::span<const ChatMessage> messages,
+                                                  GenerationPrompt prompt) const {
   std::vector<int32_t> ids;
-  for (const Piece& piece : pieces(messages, prompt)) {
-    const auto part = tokenizer.encode(piece.text, piece.special);
+  for (const ChatPiece& piece : pieces(messages, prompt)) {
+    if (piece.is_token) {
+      const std::optional<int32_t> token = added_token(tokenizer, piece.text);
+      if (!token) {
+        return usage_error(
+            fmt::format("the vocabulary has no token '{}', which the chat template "
+                        "'{}' needs",
+                        piece.text, format_->name));
+      }
+      ids.push_back(*token);
+      continue;
+    }
+    const auto part = tokenizer.encode(piece.text, Special::kIgnore);
     ids.insert(ids.end(), part.begin(), part.end());
+  }
+  if (!begins_with(ids, tokenizer.prefix())) {
+    ids.insert(ids.begin(), tokenizer.prefix().begin(), tokenizer.prefix().end());
+  }
+  return ids;
+}
+
+std::vector<int32_t> ChatTemplate::end_tokens(const Tokenizer& tokenizer) const {
+  std::vector<int32_t> ids;
+  for (const std::string_view text : format_->ends) {
+    if (const auto token = added_token(tokenizer, text)) ids.push_back(*token);
   }
   return ids;
 }
