@@ -74,6 +74,19 @@ std::vector<Access> accesses_of(const SwigluArgs& args) {
           write(args.out, args.rows, args.k)};
 }
 
+std::vector<Access> accesses_of(const GegluArgs& args) {
+  return {read(args.gate, args.rows, args.k), read(args.up, args.rows, args.k),
+          write(args.out, args.rows, args.k)};
+}
+
+std::vector<Access> accesses_of(const AddBiasArgs& args) {
+  return {read_write(args.x, args.rows, args.k), read(args.bias, 1, args.k)};
+}
+
+std::vector<Access> accesses_of(const ScaleArgs& args) {
+  return {read_write(args.x, args.rows, args.k)};
+}
+
 std::vector<Access> accesses_of(const AddArgs& args) {
   return {read(args.x, args.rows, args.k), read(args.y, args.rows, args.k),
           write(args.out, args.rows, args.k)};

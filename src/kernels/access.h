@@ -32,6 +32,9 @@ struct Access {
 [[nodiscard]] std::vector<Access> accesses_of(const RopeArgs& args);
 [[nodiscard]] std::vector<Access> accesses_of(const AttentionArgs& args);
 [[nodiscard]] std::vector<Access> accesses_of(const SwigluArgs& args);
+[[nodiscard]] std::vector<Access> accesses_of(const GegluArgs& args);
+[[nodiscard]] std::vector<Access> accesses_of(const AddBiasArgs& args);
+[[nodiscard]] std::vector<Access> accesses_of(const ScaleArgs& args);
 [[nodiscard]] std::vector<Access> accesses_of(const AddArgs& args);
 [[nodiscard]] std::vector<Access> accesses_of(const SampleArgs& args);
 [[nodiscard]] std::vector<Access> accesses_of(const AddRmsNormArgs& args);

@@ -66,6 +66,13 @@ TEST(Access, OfTheSimpleOps) {
       accesses_of(SwigluArgs{.gate = a, .up = b, .out = c, .rows = 3, .k = 8}),
       UnorderedElementsAre(Access{a, 96, kRead}, Access{b, 96, kRead}, Access{c, 96, kWrite}));
   EXPECT_THAT(
+      accesses_of(GegluArgs{.gate = a, .up = b, .out = c, .rows = 3, .k = 8}),
+      UnorderedElementsAre(Access{a, 96, kRead}, Access{b, 96, kRead}, Access{c, 96, kWrite}));
+  EXPECT_THAT(accesses_of(AddBiasArgs{.x = c, .bias = b, .rows = 3, .k = 8}),
+              UnorderedElementsAre(Access{c, 96, kBoth}, Access{b, 32, kRead}));
+  EXPECT_THAT(accesses_of(ScaleArgs{.x = c, .rows = 3, .k = 8, .factor = 2}),
+              UnorderedElementsAre(Access{c, 96, kBoth}));
+  EXPECT_THAT(
       accesses_of(AddArgs{.x = a, .y = b, .out = c, .rows = 3, .k = 8}),
       UnorderedElementsAre(Access{a, 96, kRead}, Access{b, 96, kRead}, Access{c, 96, kWrite}));
   EXPECT_THAT(accesses_of(SampleArgs{.logits = a, .picks = picks, .rows = 3, .n = 10}),

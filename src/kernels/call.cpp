@@ -68,6 +68,7 @@ AttentionArgs attention_args(Activation q, Activation k, Activation v, const KvC
   RECKON_CHECK(k.columns == cache.kv_heads * cache.head_dim && k.rows == q.rows);
   RECKON_CHECK(same_shape(k, v));
   RECKON_CHECK(first_position >= 0 && first_position <= cache.capacity - q.rows);
+  RECKON_CHECK(cache.window >= 0);
   return {.q = q.data,
           .k = k.data,
           .v = v.data,
@@ -81,12 +82,28 @@ AttentionArgs attention_args(Activation q, Activation k, Activation v, const KvC
           .head_dim = cache.head_dim,
           .capacity = cache.capacity,
           .first_position = first_position,
-          .scale = scale};
+          .scale = scale,
+          .window = cache.window};
 }
 
 SwigluArgs swiglu_args(Activation gate, Activation up, Activation out) {
   RECKON_CHECK(same_shape(gate, up) && same_shape(gate, out));
   return {.gate = gate.data, .up = up.data, .out = out.data, .rows = gate.rows, .k = gate.columns};
+}
+
+GegluArgs geglu_args(Activation gate, Activation up, Activation out) {
+  RECKON_CHECK(same_shape(gate, up) && same_shape(gate, out));
+  return {.gate = gate.data, .up = up.data, .out = out.data, .rows = gate.rows, .k = gate.columns};
+}
+
+AddBiasArgs add_bias_args(Activation x, const Weight& bias) {
+  RECKON_CHECK(bias.type == DType::kF32 && bias.n == 1 && bias.k == x.columns);
+  return {
+      .x = x.data, .bias = static_cast<const float*>(bias.data), .rows = x.rows, .k = x.columns};
+}
+
+ScaleArgs scale_args(Activation x, float factor) {
+  return {.x = x.data, .rows = x.rows, .k = x.columns, .factor = factor};
 }
 
 AddArgs add_args(Activation x, Activation y, Activation out) {
@@ -180,7 +197,7 @@ OpCall call_of(const RmsNormArgs& args, Phase phase) {
 }
 
 OpCall call_of(const MatmulArgs& args, Phase phase) {
-  return {Op::kMatmul, phase, args.weight_type, args.rows, args.n, args.k, 0, args.in_panels};
+  return {Op::kMatmul, phase, args.weight_type, args.rows, args.n, args.k, 0, 0, args.in_panels};
 }
 
 OpCall call_of(const RopeArgs& args, Phase phase) {
@@ -188,11 +205,25 @@ OpCall call_of(const RopeArgs& args, Phase phase) {
 }
 
 OpCall call_of(const AttentionArgs& args, Phase phase) {
-  return {Op::kAttention, phase, args.kv_type, args.rows, args.heads, args.head_dim, args.kv_heads};
+  const Op op = args.window > 0 ? Op::kWindowAttention : Op::kAttention;
+  return {op,         phase,         args.kv_type,  args.rows,
+          args.heads, args.head_dim, args.kv_heads, args.window};
 }
 
 OpCall call_of(const SwigluArgs& args, Phase phase) {
   return {Op::kSwiglu, phase, DType::kF32, args.rows, 0, args.k, 0};
+}
+
+OpCall call_of(const GegluArgs& args, Phase phase) {
+  return {Op::kGeglu, phase, DType::kF32, args.rows, 0, args.k, 0};
+}
+
+OpCall call_of(const AddBiasArgs& args, Phase phase) {
+  return {Op::kAddBias, phase, DType::kF32, args.rows, 0, args.k, 0};
+}
+
+OpCall call_of(const ScaleArgs& args, Phase phase) {
+  return {Op::kScale, phase, DType::kF32, args.rows, 0, args.k, 0};
 }
 
 OpCall call_of(const AddArgs& args, Phase phase) {
@@ -228,7 +259,7 @@ uint64_t call_hash(const OpCall& call) {
   uint64_t hash = static_cast<uint64_t>(call.op) | static_cast<uint64_t>(call.phase) << 8 |
                   static_cast<uint64_t>(call.weight_type) << 16 |
                   static_cast<uint64_t>(call.in_panels) << 24;
-  for (const int64_t dimension : {call.rows, call.n, call.k, call.groups}) {
+  for (const int64_t dimension : {call.rows, call.n, call.k, call.groups, call.window}) {
     hash = (hash ^ static_cast<uint64_t>(dimension)) * kMultiplier;
     hash ^= hash >> 32;
   }

@@ -23,6 +23,9 @@ namespace reckon::kernels {
                                            const KvCache& cache, int64_t first_position,
                                            float scale, Activation out);
 [[nodiscard]] SwigluArgs swiglu_args(Activation gate, Activation up, Activation out);
+[[nodiscard]] GegluArgs geglu_args(Activation gate, Activation up, Activation out);
+[[nodiscard]] AddBiasArgs add_bias_args(Activation x, const Weight& bias);
+[[nodiscard]] ScaleArgs scale_args(Activation x, float factor);
 [[nodiscard]] AddArgs add_args(Activation x, Activation y, Activation out);
 [[nodiscard]] SampleArgs sample_args(Activation logits, const Sampling& sampling,
                                      std::span<Pick> picks);
@@ -44,6 +47,9 @@ namespace reckon::kernels {
 [[nodiscard]] OpCall call_of(const RopeArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const AttentionArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const SwigluArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const GegluArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const AddBiasArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const ScaleArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const AddArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const SampleArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const AddRmsNormArgs& args, Phase phase);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tensor/dtype.h"
 
 namespace reckon::kernels {
@@ -68,8 +70,34 @@ TEST(CallCost, OfAnEmbeddingIsTheRowsOfItsTokens) {
 }
 
 TEST(CallCost, OfWhatStaysInACacheIsNothing) {
-  for (const Op op : {Op::kRope, Op::kSwiglu, Op::kAdd, Op::kSample}) {
+  for (const Op op : {Op::kRope, Op::kSwiglu, Op::kGeglu, Op::kScale, Op::kAdd, Op::kSample}) {
     EXPECT_EQ(call_cost(call_of(op, DType::kF32, 4, 8, 64), 10), Cost{});
+  }
+}
+
+// Every pair of a query and a key that it sees, counted one by one.
+TEST(Cost, AWindowCutsWhatIsRead) {
+  const int64_t heads = 4, dim = 16, kv_heads = 2;
+  for (const int64_t window : {1, 5, 40}) {
+    for (const int64_t rows : {1, 3, 20}) {
+      for (const int64_t first : {0, 2, 30}) {
+        int64_t pairs = 0;
+        int64_t lowest = first;
+        for (int64_t p = first; p < first + rows; ++p) {
+          for (int64_t key = 0; key <= p; ++key) {
+            if (p - key >= window) continue;
+            ++pairs;
+            lowest = std::min(lowest, key);
+          }
+        }
+        const Cost cost = call_cost({Op::kWindowAttention, Phase::kPrefill, DType::kF32, rows,
+                                     heads, dim, kv_heads, window},
+                                    first);
+        EXPECT_EQ(cost.operations, static_cast<uint64_t>(4 * heads * dim * pairs));
+        const int64_t positions = first + rows - lowest;
+        EXPECT_EQ(cost.bytes, static_cast<uint64_t>(2 * kv_heads * positions * dim * 4));
+      }
+    }
   }
 }
 

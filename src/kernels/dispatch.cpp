@@ -92,6 +92,18 @@ Status Dispatcher::swiglu(Activation gate, Activation up, Activation out) {
   return run<SwigluFn>(swiglu_args(gate, up, out));
 }
 
+Status Dispatcher::geglu(Activation gate, Activation up, Activation out) {
+  return run<GegluFn>(geglu_args(gate, up, out));
+}
+
+Status Dispatcher::add_bias(Activation x, const Weight& bias) {
+  return run<AddBiasFn>(add_bias_args(x, bias));
+}
+
+Status Dispatcher::scale(Activation x, float factor) {
+  return run<ScaleFn>(scale_args(x, factor));
+}
+
 Status Dispatcher::add(Activation x, Activation y, Activation out) {
   return run<AddFn>(add_args(x, y, out));
 }

@@ -53,7 +53,10 @@ class Dispatcher final : public Ops {
   Status attention(Activation q, Activation k, Activation v, const KvCache& cache,
                    int64_t first_position, float scale, Activation out) override;
   Status swiglu(Activation gate, Activation up, Activation out) override;
+  Status geglu(Activation gate, Activation up, Activation out) override;
   Status add(Activation x, Activation y, Activation out) override;
+  Status add_bias(Activation x, const Weight& bias) override;
+  Status scale(Activation x, float factor) override;
   Status sample(Activation logits, const Sampling& sampling, std::span<Pick> picks) override;
 
  protected:

@@ -91,7 +91,7 @@ class Dispatch : public ::testing::Test {
             .audit = nullptr};
   }
 
-  std::array<Variant, 11> table_ = fake::table();
+  std::array<Variant, 15> table_ = fake::table();
   Planner planner_{banded(), fake::device(Isa::kAvx2), table_};
   ThreadPool threads_{1};
   Trace trace_;

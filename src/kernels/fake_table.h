@@ -67,7 +67,7 @@ inline Variant matmul_row(const char* name, NumericsClass numerics, Isa isa, Mat
 
 // References of every op; matmul also exact (scalar, AVX2) and, for q4_1 alone, fast (AVX2, with
 // bands and scratch).
-inline std::array<Variant, 11> table() {
+inline std::array<Variant, 15> table() {
   Variant fast =
       matmul_row(kFastAvx2, NumericsClass::kFast, Isa::kAvx2, matmul_with_scratch<kFastAvx2>);
   fast.supports = only_q4_1;
@@ -82,6 +82,10 @@ inline std::array<Variant, 11> table() {
           reference_row<SwigluArgs>(Op::kSwiglu),
           reference_row<AddArgs>(Op::kAdd),
           reference_row<SampleArgs>(Op::kSample),
+          reference_row<GegluArgs>(Op::kGeglu),
+          reference_row<AddBiasArgs>(Op::kAddBias),
+          reference_row<ScaleArgs>(Op::kScale),
+          reference_row<AttentionArgs>(Op::kWindowAttention),
           matmul_row(kExactScalar, NumericsClass::kExact, Isa::kScalar,
                      kernel<MatmulArgs, kExactScalar>),
           matmul_row(kExactAvx2, NumericsClass::kExact, Isa::kAvx2, kernel<MatmulArgs, kExactAvx2>),

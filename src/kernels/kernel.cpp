@@ -72,6 +72,21 @@ void stamp(KernelContext& context, const char* variant, const char* source_hash,
 }
 
 void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const GegluArgs& args) {
+  count(context, variant, source_hash, args, {});
+}
+
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const AddBiasArgs& args) {
+  count(context, variant, source_hash, args, {});
+}
+
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const ScaleArgs& args) {
+  count(context, variant, source_hash, args, {});
+}
+
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
            const AddArgs& args) {
   count(context, variant, source_hash, args, {});
 }

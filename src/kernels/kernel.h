@@ -81,7 +81,8 @@ struct RopeArgs {
 
 // Causal grouped-query attention over a cache. First stores the rows' keys and values at positions
 // first_position + r, then out[r, h, :] = softmax(scale * q[r, h] . keys) . values over positions
-// 0 ... first_position + r of KV head h / (heads / kv_heads).
+// 0 ... first_position + r of KV head h / (heads / kv_heads); with a window, over the last `window`
+// of them (op window_attention).
 struct AttentionArgs {
   const float* q = nullptr;               // [rows, heads, head_dim]
   const float* k = nullptr;               // [rows, kv_heads, head_dim]
@@ -93,6 +94,7 @@ struct AttentionArgs {
   int64_t rows = 0, heads = 0, kv_heads = 0, head_dim = 0, capacity = 0;
   int64_t first_position = 0;
   float scale = 1;
+  int64_t window = 0;  // 0: all positions
 };
 
 // out = gate * sigmoid(gate) * up, element by element. In place allowed.
@@ -101,6 +103,30 @@ struct SwigluArgs {
   const float* up = nullptr;    // [rows, k]
   float* out = nullptr;         // [rows, k]
   int64_t rows = 0, k = 0;
+};
+
+// out = gelu(gate) * up, element by element, gelu(g) = g / 2 (1 + tanh(sqrt(2/pi) (g + 0.044715
+// g^3))) (Hendrycks & Gimpel 2016, arXiv:1606.08415; Shazeer 2020, arXiv:2002.05202). In place
+// allowed.
+struct GegluArgs {
+  const float* gate = nullptr;  // [rows, k]
+  const float* up = nullptr;    // [rows, k]
+  float* out = nullptr;         // [rows, k]
+  int64_t rows = 0, k = 0;
+};
+
+// x[r, :] += bias, in place.
+struct AddBiasArgs {
+  float* x = nullptr;           // [rows, k]
+  const float* bias = nullptr;  // [k]
+  int64_t rows = 0, k = 0;
+};
+
+// x *= factor, in place.
+struct ScaleArgs {
+  float* x = nullptr;  // [rows, k]
+  int64_t rows = 0, k = 0;
+  float factor = 1;
 };
 
 // out = x + y. In place allowed.
@@ -182,6 +208,9 @@ using MatmulFn = void (*)(const MatmulArgs&, KernelContext&);
 using RopeFn = void (*)(const RopeArgs&, KernelContext&);
 using AttentionFn = void (*)(const AttentionArgs&, KernelContext&);
 using SwigluFn = void (*)(const SwigluArgs&, KernelContext&);
+using GegluFn = void (*)(const GegluArgs&, KernelContext&);
+using AddBiasFn = void (*)(const AddBiasArgs&, KernelContext&);
+using ScaleFn = void (*)(const ScaleArgs&, KernelContext&);
 using AddFn = void (*)(const AddArgs&, KernelContext&);
 using SampleFn = void (*)(const SampleArgs&, KernelContext&);
 using AddRmsNormFn = void (*)(const AddRmsNormArgs&, KernelContext&);
@@ -204,6 +233,12 @@ void stamp(KernelContext& context, const char* variant, const char* source_hash,
            const SwigluArgs& args);
 void stamp(KernelContext& context, const char* variant, const char* source_hash,
            const AddArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const GegluArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const AddBiasArgs& args);
+void stamp(KernelContext& context, const char* variant, const char* source_hash,
+           const ScaleArgs& args);
 void stamp(KernelContext& context, const char* variant, const char* source_hash,
            const SampleArgs& args);
 void stamp(KernelContext& context, const char* variant, const char* source_hash,

@@ -22,12 +22,16 @@ enum class Op : uint8_t {
   kSwiglu,
   kAdd,
   kSample,
+  kGeglu,
+  kAddBias,
+  kScale,
+  kWindowAttention,
   kAddRmsNorm,
   kMatmulGroup,
   kMatmulSwiglu,
   kRopeAttention,
 };
-inline constexpr int kOpCount = 12;
+inline constexpr int kOpCount = 16;
 constexpr bool is_composition(Op op) {
   return op >= Op::kAddRmsNorm;
 }
@@ -78,6 +82,8 @@ struct KernelParams {
 //   swiglu     rows x k
 //   add        rows x k
 //   sample     rows of n logits
+//   geglu, add_bias, scale  rows x k
+//   window_attention  as attention, of `window` positions
 //   add_rms_norm    rows x k
 //   matmul_group    rows x k activations times groups weights with n rows in all
 //   matmul_swiglu   rows x k activations times two weights [n, k]
@@ -91,6 +97,7 @@ struct OpCall {
   int64_t n = 0;
   int64_t k = 0;
   int64_t groups = 0;
+  int64_t window = 0;
   bool in_panels = false;  // of a matmul: whether its weight is laid out in panels, too
 
   friend bool operator==(const OpCall&, const OpCall&) = default;

@@ -42,7 +42,8 @@ Status Ops::rope_attention(Activation q, Activation k, Activation v, const HeadN
                            float scale, Activation out) {
   const RopeAttentionArgs args =
       rope_attention_args(q, k, v, norms, rope, cache, first_position, scale, out);
-  if (fuses(call_of(args, phase()))) return run_fused(args);
+  // No kernel of this composition looks at a window.
+  if (cache.window == 0 && fuses(call_of(args, phase()))) return run_fused(args);
   if (norms.q != nullptr) TRY(rms_norm(q, *norms.q, norms.epsilon, q));
   if (norms.k != nullptr) TRY(rms_norm(k, *norms.k, norms.epsilon, k));
   const auto turn = [&](Activation x, int64_t heads) {

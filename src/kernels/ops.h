@@ -36,6 +36,7 @@ struct KvCache {
   void* values = nullptr;
   DType type = DType::kF32;  // or kF16
   int64_t kv_heads = 0, capacity = 0, head_dim = 0;
+  int64_t window = 0;  // the last positions that a query sees, its own too; 0: all
 };
 
 struct Sampling {
@@ -60,7 +61,10 @@ class Ops {
   virtual Status attention(Activation q, Activation k, Activation v, const KvCache& cache,
                            int64_t first_position, float scale, Activation out) = 0;
   virtual Status swiglu(Activation gate, Activation up, Activation out) = 0;
+  virtual Status geglu(Activation gate, Activation up, Activation out) = 0;
   virtual Status add(Activation x, Activation y, Activation out) = 0;
+  virtual Status add_bias(Activation x, const Weight& bias) = 0;  // x [rows, bias.k], in place
+  virtual Status scale(Activation x, float factor) = 0;           // in place
   // logits [rows, vocabulary]; one pick a row, in the backend's memory
   virtual Status sample(Activation logits, const Sampling& sampling, std::span<Pick> picks) = 0;
 

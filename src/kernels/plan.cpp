@@ -113,6 +113,9 @@ Error no_kernel(std::span<const Variant> table, const OpCall& call, const Demand
                 const IsaLimit& limit) {
   std::string message = "no kernel runs " + std::string(op_name(call.op)) + " " + shape_text(call) +
                         " (" + demand.because + ")";
+  if (std::ranges::find(table, call.op, &Variant::op) == table.end()) {
+    return failed(message + "; this device has no kernels for this op");
+  }
   for (const Variant& row : table) {
     if (row.op != call.op || row.numerics > demand.loosest) continue;
     message += std::string("; ") + row.name + ": " + rejection(row, call, limit);
@@ -139,6 +142,12 @@ Result<const Variant*> forced_row(std::span<const Variant> table, const OpCall& 
     return &row;
   }
   return usage_error(setting + ": there is no such variant here");
+}
+
+// Where KernelFn has the type of an op's functions: attention has one with and without a window.
+size_t function_index(Op op) {
+  if (op == Op::kWindowAttention) return static_cast<size_t>(Op::kAttention);
+  return static_cast<size_t>(op) - (op > Op::kWindowAttention ? 1 : 0);
 }
 
 bool multiplies(Op op) {
@@ -248,7 +257,7 @@ Planner::Planner(SwitchSet switches, Device device, std::span<const Variant> tab
     : switches_(std::move(switches)), device_(std::move(device)), table_(table) {
   for (const Variant& row : table_) {
     // The alternatives of KernelFn stand in the order of Op.
-    RECKON_CHECK(row.function.index() == static_cast<size_t>(row.op));
+    RECKON_CHECK(row.function.index() == function_index(row.op));
   }
 }
 

@@ -42,6 +42,18 @@ Status Recorder::swiglu(Activation gate, Activation up, Activation out) {
   return record(call_of(swiglu_args(gate, up, out), phase_));
 }
 
+Status Recorder::geglu(Activation gate, Activation up, Activation out) {
+  return record(call_of(geglu_args(gate, up, out), phase_));
+}
+
+Status Recorder::add_bias(Activation x, const Weight& bias) {
+  return record(call_of(add_bias_args(x, bias), phase_));
+}
+
+Status Recorder::scale(Activation x, float factor) {
+  return record(call_of(scale_args(x, factor), phase_));
+}
+
 Status Recorder::add(Activation x, Activation y, Activation out) {
   return record(call_of(add_args(x, y, out), phase_));
 }

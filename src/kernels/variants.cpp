@@ -56,6 +56,14 @@ std::string_view op_name(Op op) {
       return "add";
     case Op::kSample:
       return "sample";
+    case Op::kGeglu:
+      return "geglu";
+    case Op::kAddBias:
+      return "add_bias";
+    case Op::kScale:
+      return "scale";
+    case Op::kWindowAttention:
+      return "window_attention";
     case Op::kAddRmsNorm:
       return "add_rms_norm";
     case Op::kMatmulGroup:
@@ -156,8 +164,10 @@ std::string shape_text(const OpCall& call) {
     case Op::kRope:
       return rows + by(call.n) + by(call.k);
     case Op::kAttention:
+    case Op::kWindowAttention:
     case Op::kRopeAttention:
       return rows + by(call.n) + by(call.k) + " kv_heads=" + std::to_string(call.groups) +
+             (call.window == 0 ? "" : " window=" + std::to_string(call.window)) +
              (call.weight_type == DType::kF32
                   ? ""
                   : " kv_type=" + std::string(dtype_name(call.weight_type)));
@@ -166,6 +176,9 @@ std::string shape_text(const OpCall& call) {
     case Op::kRmsNorm:
     case Op::kSwiglu:
     case Op::kAdd:
+    case Op::kGeglu:
+    case Op::kAddBias:
+    case Op::kScale:
     case Op::kAddRmsNorm:
       return rows + by(call.k);
   }

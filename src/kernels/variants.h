@@ -16,10 +16,10 @@
 
 namespace reckon::kernels {
 
-// In the order of Op.
-using KernelFn =
-    std::variant<EmbeddingFn, RmsNormFn, MatmulFn, RopeFn, AttentionFn, SwigluFn, AddFn, SampleFn,
-                 AddRmsNormFn, MatmulGroupFn, MatmulSwigluFn, RopeAttentionFn>;
+// In the order of Op; attention with and without a window has one type.
+using KernelFn = std::variant<EmbeddingFn, RmsNormFn, MatmulFn, RopeFn, AttentionFn, SwigluFn,
+                              AddFn, SampleFn, GegluFn, AddBiasFn, ScaleFn, AddRmsNormFn,
+                              MatmulGroupFn, MatmulSwigluFn, RopeAttentionFn>;
 
 struct Variant {
   Op op = Op::kMatmul;

@@ -15,7 +15,11 @@ TEST(Variants, RowsAreWellFormedAndInOrder) {
   for (const Variant& row : all_variants()) {
     const std::string name = std::string(op_name(row.op)) + " " + row.name;
     EXPECT_TRUE(names.emplace(row.op, row.name).second) << name;
-    EXPECT_EQ(row.function.index(), static_cast<size_t>(row.op)) << name;
+    // Attention with a window has the type of attention without, and none of its own.
+    const Op type = row.op == Op::kWindowAttention ? Op::kAttention : row.op;
+    EXPECT_EQ(row.function.index(),
+              static_cast<size_t>(type) - (type > Op::kWindowAttention ? 1 : 0))
+        << name;
     EXPECT_EQ(std::string(row.source_hash).size(), 16u) << name;
     EXPECT_STRNE(row.ledger_id, "") << name;
     if (previous != nullptr) {
@@ -51,6 +55,9 @@ TEST(Variants, CallsAreWrittenByTheirOp) {
   EXPECT_EQ(text(Op::kRmsNorm, DType::kF32, 0), "5x64");
   EXPECT_EQ(text(Op::kSwiglu, DType::kF32, 0), "5x64");
   EXPECT_EQ(text(Op::kAdd, DType::kF32, 0), "5x64");
+  EXPECT_EQ(text(Op::kAddBias, DType::kF32, 0), "5x64");
+  EXPECT_EQ(shape_text({Op::kWindowAttention, Phase::kPrefill, DType::kF32, 5, 9, 64, 3, 512}),
+            "5x9x64 kv_heads=3 window=512");
   EXPECT_EQ(params_text({}), "");
   EXPECT_EQ(params_text({TileOrder::kBand8}), "tile_order=band8");
 }

@@ -1,7 +1,8 @@
 // Exact attention on the CPU, and the order of operations that makes a row's bits depend on its own
 // position only: decode, verify and prefill in chunks of any size agree. Plain types only.
 //
-// The positions of a row, 0 ... P, are cut into blocks of kKeyBlock, aligned to position 0; the
+// The positions of a row, 0 ... P or the last `window` of them, are cut into blocks of kKeyBlock,
+// aligned to position 0; the first one begins with them, and there lanes are counted from it; the
 // last one ends at P. Each block is reduced on its own, from scores s[p] = scale * (q . k[p]):
 //
 //   largest = max s[p];  w[p] = e^(s[p] - largest)

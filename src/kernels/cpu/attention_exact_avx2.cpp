@@ -159,8 +159,9 @@ void combine(float* out, const float* block, int64_t dim, __m256 a, __m256 b) {
   }
 }
 
+// `starts`: nothing of the query was taken before.
 void take_block(const AttentionArgs& args, const float* q, int64_t kv_head, int64_t first,
-                int64_t count, float* block_out, Running& running, float* out) {
+                int64_t count, bool starts, float* block_out, Running& running, float* out) {
   const int64_t dim = args.head_dim;
   const int64_t at = (kv_head * args.capacity + first) * dim;
   alignas(32) float scores[kKeyBlock];
@@ -169,7 +170,7 @@ void take_block(const AttentionArgs& args, const float* q, int64_t kv_head, int6
   block_scores(q, static_cast<const float*>(args.cache_k) + at, dim, count, args.scale, scores);
   block_weights(scores, count, largest, sum);
   block_values(scores, static_cast<const float*>(args.cache_v) + at, dim, count, block_out);
-  if (first == 0) {
+  if (starts) {
     running = {largest, sum};
     for (int64_t d = 0; d < dim; ++d) out[d] = block_out[d];
     return;
@@ -185,6 +186,12 @@ void take_block(const AttentionArgs& args, const float* q, int64_t kv_head, int6
   combine(out, block_out, dim, a, b);
 }
 
+// The first position that a row sees.
+int64_t first_seen(const AttentionArgs& args, int64_t row) {
+  const int64_t positions = args.first_position + row + 1;
+  return args.window > 0 && positions > args.window ? positions - args.window : 0;
+}
+
 // Queries [begin, end) of one KV head; query i is row i / group, head i % group of the head's
 // group.
 void attend(const AttentionArgs& args, int64_t kv_head, int64_t begin, int64_t end,
@@ -193,13 +200,16 @@ void attend(const AttentionArgs& args, int64_t kv_head, int64_t begin, int64_t e
   const int64_t dim = args.head_dim;
   Running running[kTileQueries];
   const int64_t positions = args.first_position + (end - 1) / group + 1;
-  for (int64_t first = 0; first < positions; first += kKeyBlock) {
+  int64_t first = first_seen(args, begin / group) / kKeyBlock * kKeyBlock;
+  for (; first < positions; first += kKeyBlock) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t row = i / group;
-      const int64_t visible = args.first_position + row + 1 - first;
-      if (visible <= 0) continue;
+      const int64_t seen = first_seen(args, row);
+      const int64_t from = seen > first ? seen : first;
+      const int64_t to = smaller(args.first_position + row + 1, first + kKeyBlock);
+      if (from >= to) continue;
       const int64_t at = (row * args.heads + kv_head * group + i % group) * dim;
-      take_block(args, args.q + at, kv_head, first, smaller(visible, kKeyBlock), block_out,
+      take_block(args, args.q + at, kv_head, from, to - from, from == seen, block_out,
                  running[i - begin], args.out + at);
     }
   }

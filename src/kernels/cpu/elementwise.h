@@ -9,5 +9,7 @@ namespace reckon::kernels::cpu {
 // AVX2 and FMA; e^x by exp_avx2.h.
 void swiglu_exact_avx2(const SwigluArgs& args, KernelContext& context);
 [[nodiscard]] const char* swiglu_exact_avx2_hash();
+void geglu_exact_avx2(const GegluArgs& args, KernelContext& context);
+[[nodiscard]] const char* geglu_exact_avx2_hash();
 
 }  // namespace reckon::kernels::cpu

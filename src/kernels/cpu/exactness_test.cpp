@@ -261,8 +261,11 @@ TEST(ExactAttention, ChunksAndThreadsMoveNoBit) {
   const std::vector<float> q = random.floats(kLength * kHeads * kDim);
   const std::vector<float> k = random.floats(kLength * kKvHeads * kDim);
   const std::vector<float> v = random.floats(kLength * kKvHeads * kDim);
-  std::vector<const Variant*> rows = exact_rows(Op::kAttention);
-  rows.push_back(&testing::reference_row(Op::kAttention));
+  std::vector<const Variant*> rows;
+  for (const Op op : {Op::kAttention, Op::kWindowAttention}) {
+    for (const Variant* row : exact_rows(op)) rows.push_back(row);
+    rows.push_back(&testing::reference_row(op));
+  }
   for (const Variant* row : rows) {
     std::vector<float> first;
     for (const int64_t chunk : {1, 2, 3, 7, 16, 33, 64, 100, 300}) {
@@ -286,6 +289,7 @@ TEST(ExactAttention, ChunksAndThreadsMoveNoBit) {
         args.capacity = kCapacity;
         args.first_position = at;
         args.scale = 0.2F;
+        if (row->op == Op::kWindowAttention) args.window = 75;  // no multiple of a block
         runner.run(*row, args);
       }
       if (first.empty()) first = out;
@@ -366,6 +370,21 @@ TEST(ExactSwiglu, AnElementDependsOnItselfOnly) {
     runner.run(*row, SwigluArgs{gate.data(), up.data(), batch.data(), 3, kColumns});
     for (size_t i = 0; i < gate.size(); ++i) {
       runner.run(*row, SwigluArgs{gate.data() + i, up.data() + i, single.data() + i, 1, 1});
+    }
+    EXPECT_EQ(batch, single) << row->name;
+  }
+}
+
+TEST(ExactGeglu, AnElementDependsOnItselfOnly) {
+  constexpr int64_t kColumns = 37;
+  Random random(20);
+  Runner runner(2);
+  const std::vector<float> gate = random.floats(3 * kColumns), up = random.floats(3 * kColumns);
+  for (const Variant* row : exact_rows(Op::kGeglu)) {
+    std::vector<float> batch(gate.size()), single(gate.size());
+    runner.run(*row, GegluArgs{gate.data(), up.data(), batch.data(), 3, kColumns});
+    for (size_t i = 0; i < gate.size(); ++i) {
+      runner.run(*row, GegluArgs{gate.data() + i, up.data() + i, single.data() + i, 1, 1});
     }
     EXPECT_EQ(batch, single) << row->name;
   }

@@ -191,10 +191,15 @@ std::vector<Variant> make_table() {
   fast_attention.scratch_bytes = fast_attention_bytes;
   const Variant swiglu = exact_row(Op::kSwiglu, cpu::kExactAvx2, Isa::kAvx2, cpu::swiglu_exact_avx2,
                                    cpu::swiglu_exact_avx2_hash());
+  const Variant geglu = exact_row(Op::kGeglu, cpu::kExactAvx2, Isa::kAvx2, cpu::geglu_exact_avx2,
+                                  cpu::geglu_exact_avx2_hash());
+  Variant window = attention;
+  window.op = Op::kWindowAttention;
   Variant rope = exact_row(Op::kRope, cpu::kExactScalar, Isa::kScalar, cpu::rope_exact_scalar,
                            cpu::rope_exact_scalar_hash());
   rope.scratch_bytes = rope_bytes;
-  return {scalar, rope, avx2, panels_avx2, avx512, panels, fast, attention, fast_attention, swiglu};
+  return {scalar,    rope,           avx2,   panels_avx2, avx512, panels, fast,
+          attention, fast_attention, window, swiglu,      geglu};
 }
 
 }  // namespace

@@ -254,6 +254,58 @@ TEST(EveryVariant, SwigluMatchesFloat64) {
   }
 }
 
+TEST(EveryVariant, GegluMatchesFloat64) {
+  Random random(25);
+  Runner runner(2);
+  for (const int64_t k : {1, 9, 251, 1536}) {
+    const int64_t rows = 3;
+    std::vector<float> gate = random.floats(rows * k, 3);
+    gate[0] = -200;  // tanh is -1: the product is -0
+    const std::vector<float> up = random.floats(rows * k);
+    std::vector<float> expected(gate.size());
+    for (size_t i = 0; i < gate.size(); ++i) {
+      const double g = gate[i];
+      const double inner = std::sqrt(2 / std::acos(-1.0)) * (g + 0.044715 * g * g * g);
+      expected[i] = static_cast<float>(g / 2 * (1 + std::tanh(inner)) * static_cast<double>(up[i]));
+    }
+    for_each_row(Op::kGeglu, [&](const Variant& row) {
+      std::vector<float> out = gate;  // in place
+      const GegluArgs args{out.data(), up.data(), out.data(), rows, k};
+      runner.run(row, args);
+      expect_stamped(runner, row, call_of(args, Phase::kPrefill));
+      if (k > 1) expect_rows_close(out, expected, rows, row);
+      EXPECT_NEAR(out[0], 0, 1e-30) << row.name;
+    });
+  }
+}
+
+TEST(EveryVariant, AddBiasAddsARow) {
+  Random random(26);
+  Runner runner(2);
+  const std::vector<float> x = random.floats(3 * 37);
+  const std::vector<float> bias = random.floats(37);
+  for_each_row(Op::kAddBias, [&](const Variant& row) {
+    std::vector<float> out = x;
+    const AddBiasArgs args{out.data(), bias.data(), 3, 37};
+    runner.run(row, args);
+    expect_stamped(runner, row, call_of(args, Phase::kPrefill));
+    for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], x[i] + bias[i % 37]) << row.name;
+  });
+}
+
+TEST(EveryVariant, ScaleScales) {
+  Random random(27);
+  Runner runner(2);
+  const std::vector<float> x = random.floats(3 * 37);
+  for_each_row(Op::kScale, [&](const Variant& row) {
+    std::vector<float> out = x;
+    const ScaleArgs args{out.data(), 3, 37, 25.25F};
+    runner.run(row, args);
+    expect_stamped(runner, row, call_of(args, Phase::kPrefill));
+    for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], x[i] * 25.25F) << row.name;
+  });
+}
+
 TEST(EveryVariant, AddAdds) {
   Random random(6);
   Runner runner(2);
@@ -368,6 +420,52 @@ TEST(EveryVariant, AttentionMatchesFloat64) {
       EXPECT_EQ(got_k, cache_k) << row.name;
       EXPECT_EQ(got_v, cache_v) << row.name;
       expect_rows_close(out, expected, s.rows, row);
+    });
+  }
+}
+
+// A window is attention over a cache that has nothing before it: against float64, from any row on,
+// with windows shorter, equal to and longer than a block of keys.
+TEST(EveryVariant, WindowAttentionMatchesFloat64) {
+  constexpr int64_t kRows = 150, kHeads = 4, kKvHeads = 2, kDim = 20;
+  Random random(28);
+  Runner runner(2);
+  const std::vector<float> q = random.floats(kRows * kHeads * kDim, 0.3F);
+  const std::vector<float> k = random.floats(kRows * kKvHeads * kDim, 0.3F);
+  const std::vector<float> v = random.floats(kRows * kKvHeads * kDim);
+  for (const int64_t window : {1, 7, 64, 100, 1000}) {
+    std::vector<float> expected(q.size());
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int64_t h = 0; h < kHeads; ++h) {
+        const int64_t kv = h / (kHeads / kKvHeads);
+        std::vector<double> out(kDim);
+        double sum = 0;
+        for (int64_t p = std::max(int64_t{0}, r - window + 1); p <= r; ++p) {
+          double score = 0;
+          for (int64_t i = 0; i < kDim; ++i) {
+            score += static_cast<double>(q[(r * kHeads + h) * kDim + i]) *
+                     static_cast<double>(k[(p * kKvHeads + kv) * kDim + i]);
+          }
+          const double weight = std::exp(score * 0.25);
+          sum += weight;
+          for (int64_t i = 0; i < kDim; ++i) {
+            out[i] += weight * static_cast<double>(v[(p * kKvHeads + kv) * kDim + i]);
+          }
+        }
+        for (int64_t i = 0; i < kDim; ++i) {
+          expected[(r * kHeads + h) * kDim + i] = static_cast<float>(out[i] / sum);
+        }
+      }
+    }
+    for_each_row(Op::kWindowAttention, [&](const Variant& row) {
+      std::vector<float> out(expected.size(), std::nanf(""));
+      std::vector<float> cache_k(k.size()), cache_v(k.size());
+      const AttentionArgs args{q.data(),    k.data(),   v.data(), cache_k.data(), cache_v.data(),
+                               DType::kF32, out.data(), kRows,    kHeads,         kKvHeads,
+                               kDim,        kRows,      0,        0.25F,          window};
+      runner.run(row, args);
+      expect_stamped(runner, row, call_of(args, Phase::kPrefill));
+      expect_rows_close(out, expected, kRows, row);
     });
   }
 }

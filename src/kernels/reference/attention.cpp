@@ -46,6 +46,8 @@ void attend(void* argument, int64_t task, int /*thread*/) {
   const int64_t head = task % args.heads;
   const int64_t kv_head = head / (args.heads / args.kv_heads);
   const int64_t positions = args.first_position + row + 1;
+  const int64_t begin =
+      args.window > 0 && positions > args.window ? positions - args.window : int64_t{0};
   const float* q = args.q + task * args.head_dim;
   const int64_t first = kv_head * args.capacity * args.head_dim;
   const float* keys = static_cast<const float*>(args.cache_k) + first;
@@ -53,12 +55,12 @@ void attend(void* argument, int64_t task, int /*thread*/) {
   float* out = args.out + task * args.head_dim;
 
   float largest = -INFINITY;
-  for (int64_t p = 0; p < positions; ++p) {
+  for (int64_t p = begin; p < positions; ++p) {
     largest = std::fmax(largest, args.scale * dot(q, keys + p * args.head_dim, args.head_dim));
   }
   double sum = 0;
   for (int64_t i = 0; i < args.head_dim; ++i) out[i] = 0;
-  for (int64_t p = 0; p < positions; ++p) {
+  for (int64_t p = begin; p < positions; ++p) {
     const float score = args.scale * dot(q, keys + p * args.head_dim, args.head_dim);
     const float weight = std::exp(score - largest);
     const float* value = values + p * args.head_dim;

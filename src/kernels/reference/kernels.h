@@ -19,7 +19,10 @@ void matmul(const MatmulArgs& args, KernelContext& context);
 void rope(const RopeArgs& args, KernelContext& context);
 void attention(const AttentionArgs& args, KernelContext& context);
 void swiglu(const SwigluArgs& args, KernelContext& context);
+void geglu(const GegluArgs& args, KernelContext& context);
 void add(const AddArgs& args, KernelContext& context);
+void add_bias(const AddBiasArgs& args, KernelContext& context);
+void scale(const ScaleArgs& args, KernelContext& context);
 void sample(const SampleArgs& args, KernelContext& context);
 
 // Scratch that matmul needs: the activations transposed and a few float32 weight rows a thread.
@@ -31,7 +34,10 @@ void sample(const SampleArgs& args, KernelContext& context);
 [[nodiscard]] const char* rope_hash();
 [[nodiscard]] const char* attention_hash();
 [[nodiscard]] const char* swiglu_hash();
+[[nodiscard]] const char* geglu_hash();
 [[nodiscard]] const char* add_hash();
+[[nodiscard]] const char* add_bias_hash();
+[[nodiscard]] const char* scale_hash();
 [[nodiscard]] const char* sample_hash();
 
 }  // namespace reckon::kernels::reference

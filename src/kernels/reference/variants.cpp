@@ -44,6 +44,8 @@ std::vector<Variant> make_table() {
   matmul.scratch_bytes = matmul_scratch;
   Variant attention = row(Op::kAttention, reference::attention, reference::attention_hash());
   attention.supports = supports_attention;
+  Variant window = attention;
+  window.op = Op::kWindowAttention;
   return {weight_row(Op::kEmbedding, reference::embedding, reference::embedding_hash()),
           row(Op::kRmsNorm, reference::rms_norm, reference::rms_norm_hash()),
           matmul,
@@ -51,7 +53,11 @@ std::vector<Variant> make_table() {
           attention,
           row(Op::kSwiglu, reference::swiglu, reference::swiglu_hash()),
           row(Op::kAdd, reference::add, reference::add_hash()),
-          row(Op::kSample, reference::sample, reference::sample_hash())};
+          row(Op::kSample, reference::sample, reference::sample_hash()),
+          row(Op::kGeglu, reference::geglu, reference::geglu_hash()),
+          row(Op::kAddBias, reference::add_bias, reference::add_bias_hash()),
+          row(Op::kScale, reference::scale, reference::scale_hash()),
+          window};
 }
 
 }  // namespace
