@@ -22,7 +22,7 @@ std::string absolute_from_environment(const char* name) {
 }  // namespace
 
 std::span<const std::string> shipped_models() {
-  static const std::vector<std::string> names = {"smollm2"};
+  static const std::vector<std::string> names = {"gemma3", "smollm2"};
   return names;
 }
 
@@ -49,8 +49,8 @@ Result<std::string> resolve_model(std::string_view typed) {
     if (std::filesystem::exists(path, ignored)) return path;
     return failed(
         fmt::format("model '{}' is not here yet: expected {}; scripts/get-model {} "
-                    "fetches it, and so does scripts/demo",
-                    name, path, name));
+                    "fetches it{}",
+                    name, path, name, name == "smollm2" ? ", and so does scripts/demo" : ""));
   }
   const std::string near = nearest(name, shipped_models());
   return usage_error(

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -29,6 +28,11 @@ struct Names {
   const char* gate;
   const char* up;
   const char* down;
+  const char* q_bias = "";
+  const char* k_bias = "";
+  const char* v_bias = "";
+  const char* post_attention_norm = "";  // of families that have norms behind as well
+  const char* post_mlp_norm = "";
 };
 
 constexpr Names kGgufNames{
@@ -47,6 +51,11 @@ constexpr Names kGgufNames{
     .gate = "ffn_gate.weight",
     .up = "ffn_up.weight",
     .down = "ffn_down.weight",
+    .q_bias = "attn_q.bias",
+    .k_bias = "attn_k.bias",
+    .v_bias = "attn_v.bias",
+    .post_attention_norm = "post_attention_norm.weight",
+    .post_mlp_norm = "post_ffw_norm.weight",
 };
 
 constexpr Names kHuggingFaceNames{
@@ -65,11 +74,26 @@ constexpr Names kHuggingFaceNames{
     .gate = "mlp.gate_proj.weight",
     .up = "mlp.up_proj.weight",
     .down = "mlp.down_proj.weight",
+    .q_bias = "self_attn.q_proj.bias",
+    .k_bias = "self_attn.k_proj.bias",
+    .v_bias = "self_attn.v_proj.bias",
 };
+
+// With norms behind as well, "post_attention_layernorm" is one of those.
+Names hugging_face_names(BlockNorms norms) {
+  Names names = kHuggingFaceNames;
+  if (norms == BlockNorms::kPreAndPost) {
+    names.mlp_norm = "pre_feedforward_layernorm.weight";
+    names.post_attention_norm = "post_attention_layernorm.weight";
+    names.post_mlp_norm = "post_feedforward_layernorm.weight";
+  }
+  return names;
+}
 
 struct Layer {
   WeightRef attention_norm, q, k, v, q_norm, k_norm, attention_out;
   WeightRef mlp_norm, gate, up, down;
+  WeightRef q_bias, k_bias, v_bias, post_attention_norm, post_mlp_norm;
 };
 
 struct Weights {
@@ -116,7 +140,7 @@ class DenseModel final : public Model {
       return BufferSpec{MemoryTag::kActivations, name, r, columns, DType::kF32};
     };
     BufferSpec up = spec("mlp up", rows, config_.inner);
-    up.only_for = kernels::Op::kSwiglu;
+    if (config_.activation == MlpActivation::kSilu) up.only_for = kernels::Op::kSwiglu;
     return {
         spec("hidden", rows, config_.hidden),
         spec("normed", rows, config_.hidden),
@@ -139,11 +163,13 @@ class DenseModel final : public Model {
     for (size_t i = 0; i < kLogits; ++i) a[i] = a[i].row_range(0, rows);
 
     TRY(ops.embedding(weights_.embedding, pass.tokens, a[kHidden]));
+    if (config_.embedding_scale != 1) TRY(ops.scale(a[kHidden], config_.embedding_scale));
     if (pass.observe) pass.observe(0, a[kHidden]);
     TRY(ops.rms_norm(a[kHidden], weights_.layers[0].attention_norm, config_.epsilon, a[kNormed]));
     for (int64_t l = 0; l < config_.layers; ++l) {
       const Layer& layer = weights_.layers[static_cast<size_t>(l)];
-      TRY(attend(ops, layer, layer_cache(state, l), pass.first_position, a));
+      TRY(project(ops, layer, a));
+      TRY(attend(ops, layer, l, layer_cache(state, l), pass.first_position, a));
       TRY(mlp(ops, layer, a));
       if (l + 1 == config_.layers) break;
       const Layer& next = weights_.layers[static_cast<size_t>(l + 1)];
@@ -175,14 +201,15 @@ class DenseModel final : public Model {
             .type = state[kKeys].type,
             .kv_heads = config_.kv_heads,
             .capacity = capacity,
-            .head_dim = config_.head_dim};
+            .head_dim = config_.head_dim,
+            .window = config_.attention[static_cast<size_t>(layer)].window};
   }
 
-  [[nodiscard]] kernels::Rope rope() const {
+  [[nodiscard]] kernels::Rope rope(int64_t layer) const {
     return {.heads = config_.heads,
             .head_dim = config_.head_dim,
             .dims = config_.head_dim,
-            .base = config_.rope_base,
+            .base = config_.attention[static_cast<size_t>(layer)].rope_base,
             .pairing = config_.pairing};
   }
 
@@ -192,28 +219,52 @@ class DenseModel final : public Model {
     return ops.add_rms_norm(a[kDelta], a[kHidden], norm, config_.epsilon, a[kNormed]);
   }
 
-  [[nodiscard]] Status attend(kernels::Ops& ops, const Layer& layer, const kernels::KvCache& cache,
-                              int64_t first_position, const std::vector<Activation>& a) const {
+  // What a block adds, through the norm behind it where the family has one.
+  [[nodiscard]] Status finish_block(kernels::Ops& ops, const WeightRef& post_norm,
+                                    const std::vector<Activation>& a) const {
+    if (config_.norms == BlockNorms::kPre) return {};
+    return ops.rms_norm(a[kDelta], post_norm, config_.epsilon, a[kDelta]);
+  }
+
+  [[nodiscard]] Status project(kernels::Ops& ops, const Layer& layer,
+                               const std::vector<Activation>& a) const {
     const Weight projections[] = {layer.q, layer.k, layer.v};
     const Activation outs[] = {a[kQ], a[kK], a[kV]};
     TRY(ops.matmul_group(a[kNormed], projections, outs));
+    if (config_.qkv_bias == QkvBias::kNone) return {};
+    TRY(ops.add_bias(a[kQ], layer.q_bias));
+    TRY(ops.add_bias(a[kK], layer.k_bias));
+    return ops.add_bias(a[kV], layer.v_bias);
+  }
+
+  [[nodiscard]] Status attend(kernels::Ops& ops, const Layer& layer, int64_t index,
+                              const kernels::KvCache& cache, int64_t first_position,
+                              const std::vector<Activation>& a) const {
     kernels::HeadNorms norms;
     if (config_.qk_norm == QkNorm::kPerHead) {
       norms.q = &static_cast<const Weight&>(layer.q_norm);
       norms.k = &static_cast<const Weight&>(layer.k_norm);
       norms.epsilon = config_.epsilon;
     }
-    const float scale = 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
-    TRY(ops.rope_attention(a[kQ], a[kK], a[kV], norms, rope(), cache, first_position, scale,
-                           a[kAttended]));
+    TRY(ops.rope_attention(a[kQ], a[kK], a[kV], norms, rope(index), cache, first_position,
+                           config_.attention_scale, a[kAttended]));
     TRY(ops.matmul(a[kAttended], layer.attention_out, a[kDelta]));
+    TRY(finish_block(ops, layer.post_attention_norm, a));
     return add_and_norm(ops, layer.mlp_norm, a);
   }
 
   [[nodiscard]] Status mlp(kernels::Ops& ops, const Layer& layer,
                            const std::vector<Activation>& a) const {
-    TRY(ops.matmul_swiglu(a[kNormed], layer.gate, layer.up, a[kUp], a[kGate]));
-    return ops.matmul(a[kGate], layer.down, a[kDelta]);
+    if (config_.activation == MlpActivation::kSilu) {
+      TRY(ops.matmul_swiglu(a[kNormed], layer.gate, layer.up, a[kUp], a[kGate]));
+    } else {
+      const Weight gate_and_up[] = {layer.gate, layer.up};
+      const Activation outs[] = {a[kGate], a[kUp]};
+      TRY(ops.matmul_group(a[kNormed], gate_and_up, outs));
+      TRY(ops.geglu(a[kGate], a[kUp], a[kGate]));
+    }
+    TRY(ops.matmul(a[kGate], layer.down, a[kDelta]));
+    return finish_block(ops, layer.post_mlp_norm, a);
   }
 
   DenseConfig config_;
@@ -226,17 +277,29 @@ Result<Layer> bind_layer(WeightBinder& binder, const DenseConfig& config, const 
   const int64_t q_width = config.heads * config.head_dim;
   const int64_t kv_width = config.kv_heads * config.head_dim;
   const std::string at = fmt::format("{}{}.", names.layer_prefix, index);
+  const auto norm = [&](const char* name, int64_t k) {
+    return binder.norm(at + name, k, config.norm_weights);
+  };
   Layer layer;
-  TRY_ASSIGN(layer.attention_norm, binder.vector(at + names.attention_norm, config.hidden));
+  TRY_ASSIGN(layer.attention_norm, norm(names.attention_norm, config.hidden));
   TRY_ASSIGN(layer.q, binder.matrix(at + names.q, q_width, config.hidden));
   TRY_ASSIGN(layer.k, binder.matrix(at + names.k, kv_width, config.hidden));
   TRY_ASSIGN(layer.v, binder.matrix(at + names.v, kv_width, config.hidden));
   if (config.qk_norm == QkNorm::kPerHead) {
-    TRY_ASSIGN(layer.q_norm, binder.vector(at + names.q_norm, config.head_dim));
-    TRY_ASSIGN(layer.k_norm, binder.vector(at + names.k_norm, config.head_dim));
+    TRY_ASSIGN(layer.q_norm, norm(names.q_norm, config.head_dim));
+    TRY_ASSIGN(layer.k_norm, norm(names.k_norm, config.head_dim));
+  }
+  if (config.qkv_bias == QkvBias::kAdded) {
+    TRY_ASSIGN(layer.q_bias, binder.vector(at + names.q_bias, q_width));
+    TRY_ASSIGN(layer.k_bias, binder.vector(at + names.k_bias, kv_width));
+    TRY_ASSIGN(layer.v_bias, binder.vector(at + names.v_bias, kv_width));
+  }
+  if (config.norms == BlockNorms::kPreAndPost) {
+    TRY_ASSIGN(layer.post_attention_norm, norm(names.post_attention_norm, config.hidden));
+    TRY_ASSIGN(layer.post_mlp_norm, norm(names.post_mlp_norm, config.hidden));
   }
   TRY_ASSIGN(layer.attention_out, binder.matrix(at + names.attention_out, config.hidden, q_width));
-  TRY_ASSIGN(layer.mlp_norm, binder.vector(at + names.mlp_norm, config.hidden));
+  TRY_ASSIGN(layer.mlp_norm, norm(names.mlp_norm, config.hidden));
   TRY_ASSIGN(layer.gate, binder.matrix(at + names.gate, config.inner, config.hidden));
   TRY_ASSIGN(layer.up, binder.matrix(at + names.up, config.inner, config.hidden));
   TRY_ASSIGN(layer.down, binder.matrix(at + names.down, config.hidden, config.inner));
@@ -278,7 +341,8 @@ Status check_stored_tied_head(const Checkpoint& checkpoint, const Names& names) 
 
 Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint, DenseConfig config,
                                            WeightPlacer& placer) {
-  const Names& names = checkpoint.kind() == CheckpointKind::kGguf ? kGgufNames : kHuggingFaceNames;
+  const Names names =
+      checkpoint.kind() == CheckpointKind::kGguf ? kGgufNames : hugging_face_names(config.norms);
   WeightBinder binder(checkpoint, placer);
   Weights weights;
   TRY_ASSIGN(weights.embedding,
@@ -289,7 +353,7 @@ Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint, DenseCo
     TRY_ASSIGN(Layer layer, bind_layer(binder, config, names, l));
     weights.layers.push_back(layer);
   }
-  TRY_ASSIGN(weights.final_norm, binder.vector(names.final_norm, config.hidden));
+  TRY_ASSIGN(weights.final_norm, binder.norm(names.final_norm, config.hidden, config.norm_weights));
   if (config.head == Head::kOwn) {
     TRY_ASSIGN(weights.head, binder.matrix(names.head, config.vocabulary, config.hidden));
   } else {

@@ -1,5 +1,7 @@
-// The dense decoder that llama and qwen3 share: pre-norm blocks of grouped-query attention with
-// rope (and, for some families, an RMSNorm over each head of Q and K before it) and a SwiGLU MLP.
+// The dense decoder that llama, qwen2, qwen3 and gemma3 share: pre-norm blocks of grouped-query
+// attention with rope and a gated MLP. Families differ in biases of Q, K and V, an RMSNorm over
+// each head of Q and K, windows, the gate's activation, and norms behind attention and MLP
+// (dense_config.h).
 #pragma once
 
 #include <memory>

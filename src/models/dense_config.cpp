@@ -96,10 +96,11 @@ Status check_hf_rope(const Checkpoint& checkpoint) {
   return {};
 }
 
-Status check_hf_attention(const Checkpoint& checkpoint) {
+Status check_hf_attention(const Checkpoint& checkpoint, const DenseFamily& family) {
   for (const std::string_view key : {"attention_bias", "mlp_bias", "use_sliding_window"}) {
     TRY(refuse_true(checkpoint, key));
   }
+  if (family.reads_own_attention) return {};
   // A window without a use_sliding_window beside it is in use.
   if (checkpoint.has("sliding_window") && !checkpoint.has("use_sliding_window")) {
     return bad_key(checkpoint, "sliding_window", "is set, which this version does not support");
@@ -115,18 +116,24 @@ Status check_hf_attention(const Checkpoint& checkpoint) {
   return {};
 }
 
-Status check_hf(const Checkpoint& checkpoint) {
-  TRY(check_hf_rope(checkpoint));
-  TRY(check_hf_attention(checkpoint));
-  TRY_ASSIGN(const std::string activation, checkpoint.string_or("hidden_act", "silu"));
-  if (activation != "silu") {
-    return bad_key(checkpoint, "hidden_act", fmt::format("is '{}'; expected 'silu'", activation));
-  }
-  return {};
+// Gemma's configurations have had both keys, the second one in charge.
+Status check_hf_activation(const Checkpoint& checkpoint, MlpActivation activation) {
+  const std::string_view wanted = activation == MlpActivation::kSilu ? "silu" : "gelu_pytorch_tanh";
+  const std::string_view key =
+      checkpoint.has("hidden_activation") ? "hidden_activation" : "hidden_act";
+  TRY_ASSIGN(const std::string got, checkpoint.string_or(key, std::string(wanted)));
+  if (got == wanted) return {};
+  return bad_key(checkpoint, key, fmt::format("is '{}'; expected '{}'", got, wanted));
 }
 
-Status read_hf(const Checkpoint& checkpoint, DenseConfig& config) {
-  TRY(check_hf(checkpoint));
+Status check_hf(const Checkpoint& checkpoint, const DenseFamily& family) {
+  TRY(check_hf_rope(checkpoint));
+  TRY(check_hf_attention(checkpoint, family));
+  return check_hf_activation(checkpoint, family.activation);
+}
+
+Status read_hf(const Checkpoint& checkpoint, const DenseFamily& family, DenseConfig& config) {
+  TRY(check_hf(checkpoint, family));
   config.name = checkpoint.display_name();
   TRY_ASSIGN(config.layers, checkpoint.integer("num_hidden_layers"));
   TRY_ASSIGN(config.hidden, checkpoint.integer("hidden_size"));
@@ -138,10 +145,10 @@ Status read_hf(const Checkpoint& checkpoint, DenseConfig& config) {
   TRY_ASSIGN(config.context_limit, checkpoint.integer("max_position_embeddings"));
   TRY_ASSIGN(const double epsilon, checkpoint.number("rms_norm_eps"));
   config.epsilon = static_cast<float>(epsilon);
-  // 10000 and an untied head are what transformers' configuration classes of both families take
+  // 10000 and an untied head (tied of Gemma) are what transformers' configuration classes take
   // where the file is silent.
   TRY_ASSIGN(config.rope_base, checkpoint.number_or("rope_theta", 10000.0));
-  TRY_ASSIGN(const bool tied, checkpoint.boolean_or("tie_word_embeddings", false));
+  TRY_ASSIGN(const bool tied, checkpoint.boolean_or("tie_word_embeddings", family.tied_by_default));
   config.head = tied ? Head::kTied : Head::kOwn;
   return {};
 }
@@ -169,14 +176,16 @@ constexpr std::array<std::string_view, 16> kKnownGgufKeys{
     "tensor_data_layout",
 };
 
-Status check_gguf(const Checkpoint& checkpoint, const std::string& at) {
+Status check_gguf(const Checkpoint& checkpoint, const std::string& at,
+                  std::span<const std::string_view> own_keys) {
   for (const auto& [key, value] : checkpoint.gguf()->metadata()) {
     if (!key.starts_with(at)) continue;
     const std::string_view name = key.substr(at.size());
     if (name.starts_with("rope.scaling.") && name != "rope.scaling.type") {
       return bad_key(checkpoint, key, "is set: rope scaling is not supported in this version");
     }
-    if (std::ranges::find(kKnownGgufKeys, name) == kKnownGgufKeys.end()) {
+    if (std::ranges::find(kKnownGgufKeys, name) == kKnownGgufKeys.end() &&
+        std::ranges::find(own_keys, name) == own_keys.end()) {
       return bad_key(checkpoint, key, "is not a key that this version understands");
     }
   }
@@ -209,9 +218,9 @@ Status check_head_width(const Checkpoint& checkpoint, const std::string& key,
   return {};
 }
 
-Status read_gguf(const Checkpoint& checkpoint, DenseConfig& config) {
+Status read_gguf(const Checkpoint& checkpoint, const DenseFamily& family, DenseConfig& config) {
   const std::string at = checkpoint.architecture() + ".";
-  TRY(check_gguf(checkpoint, at));
+  TRY(check_gguf(checkpoint, at, family.own_gguf_keys));
   TRY_ASSIGN(config.name, checkpoint.string_or("general.name", ""));
   TRY_ASSIGN(config.layers, checkpoint.integer(at + "block_count"));
   TRY_ASSIGN(config.hidden, checkpoint.integer(at + "embedding_length"));
@@ -244,13 +253,19 @@ Result<DenseConfig> read_dense_config(const Checkpoint& checkpoint, const DenseF
   DenseConfig config;
   config.family = family.name;
   config.qk_norm = family.qk_norm;
+  config.qkv_bias = family.qkv_bias;
+  config.activation = family.activation;
+  config.norms = family.norms;
   if (checkpoint.kind() == CheckpointKind::kGguf) {
     config.pairing = family.gguf_pairing;
-    TRY(read_gguf(checkpoint, config));
+    TRY(read_gguf(checkpoint, family, config));
   } else {
-    TRY(read_hf(checkpoint, config));
+    config.norm_weights = family.norm_weights;
+    TRY(read_hf(checkpoint, family, config));
   }
   TRY(check_sizes(checkpoint, config));
+  config.attention.assign(static_cast<size_t>(config.layers), {config.rope_base, 0});
+  config.attention_scale = 1.0F / std::sqrt(static_cast<float>(config.head_dim));
   return config;
 }
 

@@ -5,14 +5,18 @@
 #include <array>
 
 #include "base/text.h"
+#include "models/gemma3.h"
 #include "models/llama.h"
+#include "models/qwen2.h"
 #include "models/qwen3.h"
 
 namespace reckon::models {
 namespace {
 
 constexpr std::array kFamilies{
+    Family{"gemma3", build_gemma3},
     Family{"llama", build_llama},
+    Family{"qwen2", build_qwen2},
     Family{"qwen3", build_qwen3},
 };
 

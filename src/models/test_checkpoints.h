@@ -47,7 +47,20 @@ class TinyFolder {
               {at + "mlp.gate_proj.weight", {12, 8}},
               {at + "mlp.up_proj.weight", {12, 8}},
               {at + "mlp.down_proj.weight", {8, 12}}};
-    if (family == "qwen3") {
+    if (family == "qwen2") {
+      shapes[at + "self_attn.q_proj.bias"] = {8};
+      shapes[at + "self_attn.k_proj.bias"] = {4};
+      shapes[at + "self_attn.v_proj.bias"] = {4};
+    }
+    if (family == "gemma3_text") {
+      config.erase("hidden_act");
+      config["hidden_activation"] = "gelu_pytorch_tanh";
+      config["sliding_window"] = 5;
+      for (const char* norm : {"pre_feedforward_layernorm", "post_feedforward_layernorm"}) {
+        shapes[at + norm + ".weight"] = {8};
+      }
+    }
+    if (family == "qwen3" || family == "gemma3_text") {
       shapes[at + "self_attn.q_norm.weight"] = {4};
       shapes[at + "self_attn.k_norm.weight"] = {4};
     }

@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "formats/file_error.h"
 
@@ -29,9 +30,33 @@ bool is_derived(std::string_view name) {
   return name.ends_with("rotary_emb.inv_freq");
 }
 
+// 1 + the rows of another source.
+class OnePlusRows final : public RowSource {
+ public:
+  OnePlusRows(std::unique_ptr<const RowSource> stored, int64_t k)
+      : stored_(std::move(stored)), k_(k) {}
+
+  [[nodiscard]] Status rows(int64_t first, int64_t count, DType type, void* out) const override {
+    std::vector<float> values(static_cast<size_t>(count * k_));
+    TRY(stored_->rows(first, count, DType::kF32, values.data()));
+    for (float& value : values) value += 1.0F;
+    for (int64_t r = 0; r < count; ++r) {
+      char* to = static_cast<char*>(out) + r * row_bytes(type, k_);
+      if (!encode_row(type, values.data() + r * k_, k_, to)) {
+        return failed(fmt::format("row {}: does not fit {}", first + r, dtype_name(type)));
+      }
+    }
+    return {};
+  }
+
+ private:
+  std::unique_ptr<const RowSource> stored_;
+  int64_t k_;
+};
+
 }  // namespace
 
-Result<WeightRef> WeightBinder::bind(const std::string& name, WeightRole role, int64_t n,
+Result<Weight> WeightBinder::checked(const std::string& name, WeightRole role, int64_t n,
                                      int64_t k) {
   TRY_ASSIGN(const Weight weight, checkpoint_.tensor(name, n, k));
   if (weight.type == DType::kI32) {
@@ -43,6 +68,12 @@ Result<WeightRef> WeightBinder::bind(const std::string& name, WeightRole role, i
                               checkpoint_.path(), name, dtype_name(weight.type)));
   }
   used_.insert(name);
+  return weight;
+}
+
+Result<WeightRef> WeightBinder::bind(const std::string& name, WeightRole role, int64_t n,
+                                     int64_t k) {
+  TRY_ASSIGN(const Weight weight, checked(name, role, n, k));
   TRY_ASSIGN(std::unique_ptr<const RowSource> rows, checkpoint_.rows(name));
   return placer_.plan(name, role, weight, std::move(rows));
 }
@@ -61,6 +92,15 @@ Result<WeightRef> WeightBinder::tied_embedding(const std::string& name, int64_t 
 
 Result<WeightRef> WeightBinder::vector(const std::string& name, int64_t k) {
   return bind(name, WeightRole::kVector, 1, k);
+}
+
+Result<WeightRef> WeightBinder::norm(const std::string& name, int64_t k, NormWeights weights) {
+  if (weights == NormWeights::kPlain) return vector(name, k);
+  TRY_ASSIGN(Weight weight, checked(name, WeightRole::kVector, 1, k));
+  TRY_ASSIGN(std::unique_ptr<const RowSource> rows, checkpoint_.rows(name));
+  weight.data = nullptr;  // what is stored is not what is read
+  return placer_.plan(name, WeightRole::kVector, weight,
+                      std::make_unique<const OnePlusRows>(std::move(rows), k));
 }
 
 Result<int64_t> WeightBinder::finish(std::string_view family) const {

@@ -13,6 +13,8 @@
 
 namespace reckon::models {
 
+enum class NormWeights : uint8_t { kPlain, kZeroCentred };
+
 class WeightBinder {
  public:
   // Both must outlive the binder and every weight that it gives.
@@ -26,6 +28,8 @@ class WeightBinder {
   [[nodiscard]] Result<WeightRef> tied_embedding(const std::string& name, int64_t n, int64_t k);
   // A vector [k] as float32, from any plain type.
   [[nodiscard]] Result<WeightRef> vector(const std::string& name, int64_t k);
+  // A norm's weight: a vector as it is, or 1 + what is stored.
+  [[nodiscard]] Result<WeightRef> norm(const std::string& name, int64_t k, NormWeights weights);
   // A tensor that the model knows and does not read.
   void skip(const std::string& name) { used_.insert(name); }
 
@@ -36,6 +40,8 @@ class WeightBinder {
 
  private:
   [[nodiscard]] Result<WeightRef> bind(const std::string& name, WeightRole role, int64_t n,
+                                       int64_t k);
+  [[nodiscard]] Result<Weight> checked(const std::string& name, WeightRole role, int64_t n,
                                        int64_t k);
 
   const Checkpoint& checkpoint_;

@@ -43,6 +43,21 @@ def _hf_config(model_type, tied, theta, eps, **dims):
     }
     if model_type == "llama":
         config.update(mlp_bias=False, pretraining_tp=1)
+    elif model_type == "gemma3_text":
+        del config["hidden_act"]
+        config.update(
+            hidden_activation="gelu_pytorch_tanh",
+            attn_logit_softcapping=None,
+            final_logit_softcapping=None,
+            layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+            query_pre_attn_scalar=20,
+            rope_parameters={
+                "full_attention": {"rope_theta": theta, "rope_type": "default"},
+                "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"},
+            },
+            sliding_window=37,
+            use_bidirectional_attention=False,
+        )
     else:
         layers = dims["num_hidden_layers"]
         config.update(
@@ -72,11 +87,31 @@ _H80 = dict(
     num_hidden_layers=2,
     vocab_size=203,
 )
+_H56 = dict(
+    hidden_size=56,
+    num_attention_heads=6,
+    num_key_value_heads=2,
+    head_dim=12,
+    intermediate_size=104,
+    num_hidden_layers=2,
+    vocab_size=211,
+)
+_H64 = dict(
+    hidden_size=64,
+    num_attention_heads=4,
+    num_key_value_heads=1,
+    head_dim=24,
+    intermediate_size=136,
+    num_hidden_layers=3,
+    vocab_size=227,
+)
 
 # name → (seed, embedding std, config). A tied embedding is smaller, so that logits have a std of about 3.
 CASES = {
     "llama-h48-tied": (4801, 0.4, _hf_config("llama", True, 10000.0, 1e-5, **_H48)),
     "llama-h48-untied": (4802, 1.0, _hf_config("llama", False, 500000.0, 1e-6, **_H48)),
+    "qwen2-h56": (5602, 1.0, _hf_config("qwen2", False, 1000000.0, 1e-6, **_H56)),
+    "gemma3-h64": (6401, 0.15, _hf_config("gemma3_text", True, 1000000.0, 1e-6, **_H64)),
     "qwen3-h80": (8001, 0.4, _hf_config("qwen3", True, 1000000.0, 1e-6, **_H80)),
 }
 
