@@ -196,7 +196,32 @@ TEST_P(Cuda, DispatchIsWhatThePlanPredicts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, Cuda, ::testing::ValuesIn(oracle_models()), test_name);
+// Families with ops that no CUDA kernel runs.
+std::vector<std::string> refused_models() {
+  return {"oracle/qwen2-h56", "oracle/gemma3-h64"};
+}
+
+std::vector<std::string> models_with_kernels() {
+  std::vector<std::string> models = oracle_models();
+  const std::vector<std::string> refused = refused_models();
+  std::erase_if(models, [&](const std::string& model) {
+    return std::ranges::find(refused, model) != refused.end();
+  });
+  return models;
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, Cuda, ::testing::ValuesIn(models_with_kernels()), test_name);
+
+TEST(CudaFamilies, WithoutKernelsAreRefusedByName) {
+  RECKON_REQUIRE_CUDA(gpu);
+  for (const std::string& name : refused_models()) {
+    const auto model = open_model(golden_path(name), on(gpu));
+    ASSERT_NE(model, nullptr);
+    const auto session = Session::create(*model, {});
+    ASSERT_FALSE(session.ok()) << name;
+    EXPECT_THAT(session.error().message, HasSubstr("no kernels for this op")) << name;
+  }
+}
 
 TEST(CudaMemory, IsThePlansAndStaysFlat) {
   RECKON_REQUIRE_CUDA(gpu);

@@ -24,19 +24,19 @@ std::string error_of(TinyFolder& folder) {
 }
 
 TEST(Families, NamesEveryFamilyOfTheTable) {
-  EXPECT_THAT(family_names(), ElementsAre("llama", "qwen3"));
-  EXPECT_EQ(families().size(), 2U);
+  EXPECT_THAT(family_names(), ElementsAre("gemma3", "llama", "qwen2", "qwen3"));
+  EXPECT_EQ(families().size(), 4U);
 }
 
 TEST(Families, NamesWhatItKnowsWhereAFamilyIsUnknown) {
   TinyFolder folder("mamba");
   const std::string error = error_of(folder);
   EXPECT_THAT(error, HasSubstr("'mamba'"));
-  EXPECT_THAT(error, HasSubstr("llama, qwen3"));
+  EXPECT_THAT(error, HasSubstr("gemma3, llama, qwen2, qwen3"));
 }
 
 TEST(Dense, BuildsAFolder) {
-  for (const char* family : {"llama", "qwen3"}) {
+  for (const char* family : {"llama", "qwen2", "qwen3"}) {
     TinyFolder folder(family);
     const Checkpoint checkpoint = folder.open();
     HostPlacer placer;
