@@ -86,9 +86,9 @@ inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) 
 
 // Golden models with an oracle case beside them.
 inline std::vector<std::string> oracle_folders() {
-  return {"oracle/llama-s0", "oracle/llama-s1",  "oracle/llama-h48-tied", "oracle/llama-h48-untied",
-          "oracle/qwen3-s0", "oracle/qwen3-h80", "oracle/qwen2-h56",      "oracle/gemma3-h64",
-          "oracle/llama-fp8"};
+  return {"oracle/llama-s0",         "oracle/llama-s1",   "oracle/llama-h48-tied",
+          "oracle/llama-h48-untied", "oracle/qwen3-s0",   "oracle/qwen3-h80",
+          "oracle/qwen2-h56",        "oracle/gemma3-h64", "oracle/llama-fp8"};
 }
 inline std::vector<std::string> oracle_ggufs() {
   return {"gguf/tiny-llama-mixed.gguf", "gguf/tiny-llama-v2.gguf", "gguf/tiny-qwen3.gguf"};

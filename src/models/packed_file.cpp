@@ -24,6 +24,11 @@ T load(std::string_view bytes, size_t at) {
   return value;
 }
 
+// A whole number of 0 or more; throws where it is none, as at() does where there is nothing.
+uint64_t whole(const json& value) {
+  return value.get_ref<const json::number_unsigned_t&>();
+}
+
 }  // namespace
 
 int64_t packed_run_rows(DType type, int64_t k) {
@@ -71,7 +76,7 @@ Status PackedFile::read(const PackedKey& key) {
     if (header.at("model") != key.model || header.at("scheme") != key.scheme) {
       return failed("the weights are those of another model or scheme");
     }
-    return read_tensors(text, header.at("data").get<uint64_t>());
+    return read_tensors(text, whole(header.at("data")));
   } catch (const json::exception&) {
     return failed("the header is not as expected");
   }
@@ -86,18 +91,19 @@ Status PackedFile::read_tensors(std::string_view text, uint64_t begin) {
   for (const json& entry : header.at("tensors")) {
     Tensor tensor;
     const auto type = dtype_from_name(entry.at("type").get<std::string>());
-    const auto offset = entry.at("offset").get<uint64_t>();
-    tensor.weight = {nullptr, type.value_or(DType::kI32), entry.at("n").get<int64_t>(),
-                     entry.at("k").get<int64_t>()};
-    tensor.sums = entry.at("sums").get<std::vector<uint64_t>>();
-    const bool known = can_quantise_to(tensor.weight.type);
-    const int64_t most = static_cast<int64_t>(data.size());
-    if (!known || tensor.weight.n < 1 || tensor.weight.k < 1 || tensor.weight.k > most ||
-        tensor.weight.n > most / row_bytes(tensor.weight.type, tensor.weight.k) ||
-        offset > data.size() - static_cast<uint64_t>(tensor.weight.bytes()) ||
-        static_cast<int64_t>(tensor.sums.size()) != packed_runs(tensor.weight)) {
+    const uint64_t offset = whole(entry.at("offset"));
+    const uint64_t n = whole(entry.at("n"));
+    const uint64_t k = whole(entry.at("k"));
+    for (const json& sum : entry.at("sums")) tensor.sums.push_back(whole(sum));
+    // A weight takes more than half a byte.
+    if (!type || !can_quantise_to(*type) || n < 1 || k < 1 || k / 2 > data.size()) {
       return unexpected;
     }
+    tensor.weight = {nullptr, *type, 0, static_cast<int64_t>(k)};
+    const auto stride = static_cast<uint64_t>(row_bytes(*type, tensor.weight.k));
+    if (n > data.size() / stride || offset > data.size() - n * stride) return unexpected;
+    tensor.weight.n = static_cast<int64_t>(n);
+    if (static_cast<int64_t>(tensor.sums.size()) != packed_runs(tensor.weight)) return unexpected;
     tensor.weight.data = data.data() + offset;
     tensors_.emplace(entry.at("name").get<std::string>(), std::move(tensor));
   }

@@ -137,6 +137,46 @@ TEST(PackedFile, NoByteMayChangeAndNoneMayLack) {
   }
 }
 
+TEST(PackedFile, HoldsOneLongRow) {
+  TestFolder folder;
+  const Matrices matrices({{1, 1'000'000}});  // more weights than the file has bytes
+  ASSERT_TRUE(write(folder.path() + "/packed", matrices).ok());
+  const auto file = open_whole(folder.path() + "/packed", matrices);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  matrices.expect_in(*file);
+}
+
+// Headers whose checksum is right and that say what cannot be.
+TEST(PackedFile, BelievesNoNumberThatIsNoSize) {
+  TestFolder folder;
+  const auto error = [&](const std::string& tensor) {
+    const std::string header = R"({"model":"model hash","scheme":"q4","packing":1,"data":512,)"
+                               R"("tensors":[{"name":"t","type":)" +
+                               tensor + "}]}";
+    folder.write("packed", ByteWriter()
+                               .raw("RKPACKED")
+                               .put<uint64_t>(header.size())
+                               .put(hash64(header))
+                               .raw(header)
+                               .raw(std::string(4096, '\1'))
+                               .bytes());
+    const auto file = PackedFile::open(folder.path() + "/packed", kKey);
+    return file.ok() ? "it opened" : file.error().message;
+  };
+  EXPECT_EQ(error(R"("p4","n":1,"k":1,"offset":0,"sums":[1])"), "it opened");
+  for (const char* tensor :
+       {R"("p4","n":6.2e30,"k":1,"offset":0,"sums":[1])",
+        R"("p4","n":1,"k":-1,"offset":0,"sums":[1])",
+        R"("p4","n":1,"k":1,"offset":0,"sums":[1e30])",
+        R"("p4","n":1,"k":1,"offset":9999,"sums":[1])",
+        R"("p4","n":18446744073709551615,"k":1,"offset":0,"sums":[1])",
+        R"("p4","n":1,"k":18446744073709551615,"offset":0,"sums":[1])",
+        R"("p4","n":1,"k":1,"offset":0,"sums":[])", R"("q4_1","n":1,"k":32,"offset":0,"sums":[1])",
+        R"("i32","n":1,"k":1,"offset":0,"sums":[1])", R"("p4","n":0,"k":1,"offset":0,"sums":[])"}) {
+    EXPECT_THAT(error(tensor), HasSubstr("the header is not as expected")) << tensor;
+  }
+}
+
 TEST(PackedFile, SaysWhyItIsOfNoUse) {
   TestFolder folder;
   const std::string path = folder.path() + "/packed";

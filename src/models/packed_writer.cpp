@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,6 +81,15 @@ void remove_orphans(const std::string& path) {
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0) (void)::unlink(entry.path().c_str());
     ::close(fd);
   }
+}
+
+// Locks the draft until it is closed. False where another process took it for an orphan in the
+// moment before. One that could not be created is the first write's to report.
+bool keep_from_removal(const NewFile& file) {
+  if (file.descriptor() < 0) return true;
+  (void)::flock(file.descriptor(), LOCK_EX);
+  struct stat status {};
+  return ::fstat(file.descriptor(), &status) != 0 || status.st_nlink > 0;
 }
 
 class Writer {
@@ -187,12 +197,13 @@ Status write_packed_file(const std::string& path, const PackedKey& key,
     return failed(fmt::format("{}: needs {} and the disk has {} left", path, format_bytes(bytes),
                               format_bytes(space.available)));
   }
-  NewFile file = NewFile::beside(path);
-  // Held until the file is closed: see remove_orphans().
-  if (file.descriptor() >= 0) (void)::flock(file.descriptor(), LOCK_EX | LOCK_NB);
-  TRY(Writer(file, sources, layout, pool).write(progress));
-  TRY(write_head(file, header_text(key, sources, layout)));
-  return file.rename_to(path);
+  for (;;) {
+    NewFile file = NewFile::beside(path);
+    if (!keep_from_removal(file)) continue;
+    TRY(Writer(file, sources, layout, pool).write(progress));
+    TRY(write_head(file, header_text(key, sources, layout)));
+    return file.rename_to(path);
+  }
 }
 
 }  // namespace reckon::models

@@ -198,8 +198,8 @@ std::vector<Variant> make_table() {
   Variant rope = exact_row(Op::kRope, cpu::kExactScalar, Isa::kScalar, cpu::rope_exact_scalar,
                            cpu::rope_exact_scalar_hash());
   rope.scratch_bytes = rope_bytes;
-  return {scalar,    rope,           avx2,   panels_avx2, avx512, panels, fast,
-          attention, fast_attention, window, swiglu,      geglu};
+  return {scalar, rope,      avx2,           panels_avx2, avx512, panels,
+          fast,   attention, fast_attention, window,      swiglu, geglu};
 }
 
 }  // namespace
