@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/text.h"
 #include "base/utf8.h"
 
 namespace reckon {
@@ -112,7 +113,7 @@ const YamlNode* YamlNode::find(std::string_view key) const {
 }
 
 Error yaml_error(const std::string& path, int line, const std::string& message) {
-  return usage_error(fmt::format("{}:{}: {}", path, line, message));
+  return usage_error(fmt::format("{}:{}: {}", path, line, one_line(message)));
 }
 
 Result<YamlNode> parse_yaml(std::string_view text, const std::string& path) {

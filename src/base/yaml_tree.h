@@ -35,7 +35,7 @@ struct YamlNode::Member {
 // counted as often as they are used).
 [[nodiscard]] Result<YamlNode> parse_yaml(std::string_view text, const std::string& path);
 
-// "PATH:LINE: message".
+// "PATH:LINE: message" on one line, whatever names the message quotes.
 [[nodiscard]] Error yaml_error(const std::string& path, int line, const std::string& message);
 
 }  // namespace reckon

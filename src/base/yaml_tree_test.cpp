@@ -30,6 +30,11 @@ TEST(YamlTree, IsOneDocument) {
   EXPECT_EQ(error_of("a: 1\n---\nb: 2\n"), "f.yaml:2: a second document: one was expected");
 }
 
+TEST(YamlTree, ErrorsAreOneLine) {
+  EXPECT_EQ(yaml_error("f.yaml", 3, "unknown key 'a\n\nb'").message,
+            "f.yaml:3: unknown key 'a  b'");
+}
+
 // Texts in which the library finds documents without end.
 TEST(YamlTree, EndsOnTextsThatDoNot) {
   for (const char* text : {",", ",-x: q0}\n- *a\n", "- a\n,", "- ,\n"}) {
