@@ -141,7 +141,7 @@ Status HostPlacer::fill(std::deque<PlacedWeight>& weights, const LoadOptions& op
   ThreadPool pool(own_bytes > 0 ? options.threads : 1);
   uint64_t done = 0;
   for (PlacedWeight& weight : weights) {
-    const Status filled = fill_rows(weight, next, pool);
+    Status filled = fill_rows(weight, next, pool);
     if (!filled.ok()) {
       memory_.release(MemoryTag::kWeights);
       return filled;
