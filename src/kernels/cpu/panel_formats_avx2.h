@@ -55,13 +55,15 @@ struct PanelFormat {
   static void order(__m256i& /*low*/, __m256i& /*high*/) {}
 };
 
-template <typename Block>
-__m256i split_word(const Block& block, int first, int i) {
-  return i < 4 ? nibbles<false>(load_codes(block.codes[i][first]))
-               : nibbles<true>(load_codes(block.codes[i - 4][first]));
-}
+struct NibblePanels : PanelFormat {
+  template <int kPart, typename Block>
+  static __m256i codes(const Block& block, int /*quad*/, int first, int i) {
+    return i < 4 ? nibbles<false>(load_codes(block.codes[i][first]))
+                 : nibbles<true>(load_codes(block.codes[i - 4][first]));
+  }
+};
 
-struct PanelsQ4_0 : PanelFormat {
+struct PanelsQ4_0 : NibblePanels {
   using Block = PanelQ4_0;
   static constexpr int32_t kOffset = 8;
 
@@ -69,23 +71,15 @@ struct PanelsQ4_0 : PanelFormat {
   static PanelScales scales(const Block& block, int /*quad*/, int first) {
     return {load_halves(block.scales + first), _mm256_setzero_ps(), {}};
   }
-  template <int kPart>
-  static __m256i codes(const Block& block, int /*quad*/, int first, int i) {
-    return split_word(block, first, i);
-  }
 };
 
-struct PanelsQ4_1 : PanelFormat {
+struct PanelsQ4_1 : NibblePanels {
   using Block = PanelQ4_1;
   static constexpr bool kHasMinimum = true;
 
   template <int kPart>
   static PanelScales scales(const Block& block, int /*quad*/, int first) {
     return {load_halves(block.scales + first), load_halves(block.minima + first), {}};
-  }
-  template <int kPart>
-  static __m256i codes(const Block& block, int /*quad*/, int first, int i) {
-    return split_word(block, first, i);
   }
 };
 

@@ -54,46 +54,38 @@ struct PanelFormat {
   static constexpr int kTogether = 1;
   static constexpr int32_t kOffset = 0;
   static constexpr float kLargest = kLargestCode;
+
+  // Of formats with one group a block.
+  template <int kPart, typename Block>
+  static PanelScales scales(const Block& /*block*/, const PanelHead& head, int /*quad*/) {
+    return {head.scale, head.minimum, {}};
+  }
 };
 
 // Word i of 32 codes of 4 bits, elements 0 ... 15 in the low nibbles.
-template <typename Block>
-__m512i split_word(const Block& block, int i) {
-  return i < 4 ? nibbles<false>(load_codes(block.codes[i]))
-               : nibbles<true>(load_codes(block.codes[i - 4]));
-}
+struct NibblePanels : PanelFormat {
+  template <int kPart, typename Block>
+  static __m512i codes(const Block& block, int /*quad*/, int i) {
+    return i < 4 ? nibbles<false>(load_codes(block.codes[i]))
+                 : nibbles<true>(load_codes(block.codes[i - 4]));
+  }
+};
 
-struct PanelsQ4_0 : PanelFormat {
+struct PanelsQ4_0 : NibblePanels {
   using Block = PanelQ4_0;
   static constexpr int32_t kOffset = 8;
 
   static PanelHead head(const Block& block) {
     return {load_halves(block.scales), _mm512_setzero_ps()};
   }
-  template <int kPart>
-  static PanelScales scales(const Block& /*block*/, const PanelHead& head, int /*quad*/) {
-    return {head.scale, head.minimum, {}};
-  }
-  template <int kPart>
-  static __m512i codes(const Block& block, int /*quad*/, int i) {
-    return split_word(block, i);
-  }
 };
 
-struct PanelsQ4_1 : PanelFormat {
+struct PanelsQ4_1 : NibblePanels {
   using Block = PanelQ4_1;
   static constexpr bool kHasMinimum = true;
 
   static PanelHead head(const Block& block) {
     return {load_halves(block.scales), load_halves(block.minima)};
-  }
-  template <int kPart>
-  static PanelScales scales(const Block& /*block*/, const PanelHead& head, int /*quad*/) {
-    return {head.scale, head.minimum, {}};
-  }
-  template <int kPart>
-  static __m512i codes(const Block& block, int /*quad*/, int i) {
-    return split_word(block, i);
   }
 };
 
@@ -104,10 +96,6 @@ struct PanelsQ8_0 : PanelFormat {
 
   static PanelHead head(const Block& block) {
     return {load_halves(block.scales), _mm512_setzero_ps()};
-  }
-  template <int kPart>
-  static PanelScales scales(const Block& /*block*/, const PanelHead& head, int /*quad*/) {
-    return {head.scale, head.minimum, {}};
   }
   template <int kPart>
   static __m512i codes(const Block& block, int /*quad*/, int i) {
