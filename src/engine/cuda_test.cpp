@@ -100,6 +100,16 @@ TEST_P(Cuda, ExactBitsDependOnNothingElse) {
   }
 }
 
+TEST_P(Cuda, FastPrefillGivesTheSameBitsInEverySession) {
+  RECKON_REQUIRE_CUDA(gpu);
+  const auto model = open_model(golden_path(GetParam()), on(gpu, "q4"));
+  ASSERT_NE(model, nullptr);
+  const std::vector<int32_t> tokens = longest_prompt(*model);
+  const std::vector<float> expected = prefill_rows(*model, {}, tokens);
+  ASSERT_FALSE(expected.empty());
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(same_bits(prefill_rows(*model, {}, tokens), expected));
+}
+
 TEST_P(Cuda, VerifyGivesTheBitsOfDecodeAtEveryWidth) {
   RECKON_REQUIRE_CUDA(gpu);
   const auto model = open_model(golden_path(GetParam()), on(gpu, "q4"));
@@ -339,7 +349,7 @@ TEST(CudaGenerate, RunsAheadUnseen) {
       ASSERT_TRUE(pick.ok()) << pick.error().message;
       tokens.push_back(pick->token);
     }
-    EXPECT_EQ(whole->tokens, tokens);
+    EXPECT_EQ(whole->tokens, tokens) << "temperature " << temperature;
     EXPECT_EQ(session->position(), step_by_step->position());
 
     options.stop_tokens = {tokens[12]};
