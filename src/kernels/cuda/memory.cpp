@@ -6,6 +6,16 @@
 #include "kernels/cuda/error.h"
 
 namespace reckon::kernels::cuda {
+namespace {
+
+// The device zeroes after cudaMemset has returned, on a stream that passes' own streams do not wait
+// for: on a busy device it would overwrite what they have sent by then.
+Status zero(void* memory, uint64_t bytes) {
+  TRY(status_of(cudaMemset(memory, 0, bytes), "zeroing device memory"));
+  return status_of(cudaStreamSynchronize(nullptr), "zeroing device memory");
+}
+
+}  // namespace
 
 Result<void*> DeviceMemory::allocate(uint64_t bytes) {
   void* memory = nullptr;
@@ -19,7 +29,7 @@ Result<void*> DeviceMemory::allocate(uint64_t bytes) {
                   " free");
   }
   TRY(status_of(error, "allocating device memory"));
-  const Status zeroed = status_of(cudaMemset(memory, 0, bytes), "zeroing device memory");
+  const Status zeroed = zero(memory, bytes);
   if (!zeroed.ok()) {
     release(memory);
     return zeroed.error();
