@@ -131,7 +131,7 @@ Result<EventType> parse_event_type(std::string_view name) {
   for (const auto& [value, known] : kTypeNames) {
     if (known == name) return value;
   }
-  return failed(fmt::format("unknown event type '{}'", name));
+  return failed(fmt::format("unknown event type '{}'", one_line(name)));
 }
 
 bool is_entry_id(std::string_view id) {
@@ -199,15 +199,15 @@ Status check_event(const Event& event) {
   }
   if (!is_entry_id(event.entry)) {
     return failed(fmt::format("'{}' is not an entry id: expected rk- and {} characters of a-z, 2-7",
-                              event.entry, kIdCharacters));
+                              one_line(event.entry), kIdCharacters));
   }
   if (!is_timestamp(event.time)) {
-    return failed(
-        fmt::format("'{}' is not a time: expected the form 2026-09-14T08:30:00Z", event.time));
+    return failed(fmt::format("'{}' is not a time: expected the form 2026-09-14T08:30:00Z",
+                              one_line(event.time)));
   }
   if (!is_writer_name(event.writer)) {
-    return failed(
-        fmt::format("'{}' is not a writer name: expected a-z, 0-9 and '-'", event.writer));
+    return failed(fmt::format("'{}' is not a writer name: expected a-z, 0-9 and '-'",
+                              one_line(event.writer)));
   }
   if (!event.body.is_object()) {
     return failed(fmt::format("body is a {}: expected an object", event.body.type_name()));

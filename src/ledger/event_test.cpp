@@ -102,6 +102,12 @@ TEST(ParseEventLine, ChecksTheEnvelopeAfterTheChecksum) {
   EXPECT_THAT(error_of(with_sum({{"more", 3}})), HasSubstr("unknown field 'more'"));
 }
 
+TEST(ParseEventLine, KeepsItsErrorsToOneLine) {
+  for (const char* key : {"type", "entry", "time", "writer"}) {
+    EXPECT_THAT(error_of(with_sum({{key, "a\nb\x1b"}})), HasSubstr("'a b\\x1b'")) << key;
+  }
+}
+
 TEST(ParseEventLine, SurvivesDeepNesting) {
   const std::string deep(200000, '[');
   EXPECT_FALSE(parse_event_line(deep, "x").ok());
