@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "adapters/environment.h"
 #include "base/hash.h"
+#include "engine/generate.h"
 #include "engine/random_tokens.h"
-#include "engine/sampler.h"
 #include "engine/session.h"
 #include "kernels/trace.h"
 
@@ -22,12 +21,6 @@ using experiment::Measurement;
 using experiment::Prediction;
 using experiment::Subject;
 using experiment::Workload;
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 experiment::DispatchRow to_text(const kernels::DispatchRow& row) {
   return {row.phase, row.op, row.shape, row.variant, row.params, row.source_hash};
@@ -66,41 +59,16 @@ double rate(int64_t tokens, int64_t elapsed_ns) {
   return static_cast<double>(tokens) * 1e9 / static_cast<double>(elapsed_ns);
 }
 
-struct Timed {
-  int64_t prefill_ns = 0;
-  int64_t decode_ns = 0;
-  std::vector<int32_t> tokens;
-  std::vector<float> margins;
-};
-
-Result<Timed> run_workload(engine::Session& session, const std::vector<int32_t>& prompt,
-                           int64_t generate_tokens) {
-  Timed timed;
-  const int64_t start = now_ns();
-  TRY(session.append(prompt));
-  TRY(session.wait());
-  timed.prefill_ns = now_ns() - start;
-  for (int64_t i = 0; i < generate_tokens; ++i) {
-    const int64_t step = now_ns();
-    if (i > 0) TRY(session.append(timed.tokens.back()));
-    TRY_ASSIGN(const kernels::Pick pick, session.pick({}));
-    if (i > 0) timed.decode_ns += now_ns() - step;
-    timed.tokens.push_back(pick.token);
-    timed.margins.push_back(pick.margin);
-  }
-  return timed;
-}
-
-std::map<std::string, double> metrics_of(const Timed& timed, int64_t prompt_tokens,
+std::map<std::string, double> metrics_of(const engine::Generation& generation,
                                          uint64_t peak_bytes) {
   std::map<std::string, double> metrics;
-  metrics["prefill_tok_per_s"] = rate(prompt_tokens, timed.prefill_ns);
-  metrics["prefill_ms"] = static_cast<double>(timed.prefill_ns) / 1e6;
-  const auto steps = static_cast<int64_t>(timed.tokens.size()) - 1;
+  metrics["prefill_tok_per_s"] = rate(generation.prompt_tokens, generation.prefill_ns);
+  metrics["prefill_ms"] = static_cast<double>(generation.prefill_ns) / 1e6;
+  const auto steps = static_cast<int64_t>(generation.tokens.size()) - 1;
   if (steps > 0) {
-    metrics["decode_tok_per_s"] = rate(steps, timed.decode_ns);
+    metrics["decode_tok_per_s"] = rate(steps, generation.decode_ns);
     metrics["ms_per_token"] =
-        static_cast<double>(timed.decode_ns) / 1e6 / static_cast<double>(steps);
+        static_cast<double>(generation.decode_ns) / 1e6 / static_cast<double>(steps);
   }
   metrics["peak_bytes"] = static_cast<double>(peak_bytes);
   return metrics;
@@ -226,13 +194,15 @@ Result<Measurement> EngineRunner::measure(const Workload& workload, const Arm& a
   if (arm.memory_limit_bytes) options.memory_limit = std::to_string(*arm.memory_limit_bytes);
   TRY_ASSIGN(const std::unique_ptr<engine::Session> session,
              engine::Session::create(*bound.model, options));
-  TRY_ASSIGN(const Timed timed, run_workload(*session, bound.prompt, workload.generate_tokens));
+  engine::GenerateOptions generate_options;
+  generate_options.max_tokens = workload.generate_tokens;
+  TRY_ASSIGN(const engine::Generation generation,
+             engine::generate(*session, bound.prompt, generate_options, nullptr, {}));
   Measurement measurement;
   measurement.peak_bytes = session->arenas().peak_bytes();
-  measurement.metrics =
-      metrics_of(timed, static_cast<int64_t>(bound.prompt.size()), measurement.peak_bytes);
-  measurement.tokens = timed.tokens;
-  measurement.margins = timed.margins;
+  measurement.metrics = metrics_of(generation, measurement.peak_bytes);
+  measurement.tokens = generation.tokens;
+  measurement.margins = generation.margins;
   for (const kernels::TraceCount& counted : session->trace().rows()) {
     measurement.observed.push_back(to_text(counted.row));
   }
