@@ -1,10 +1,12 @@
-// One block a row, kept in shared memory between the sum and the scaling; one warp a row for heads,
-// kept in registers. A decode step has one row, whose time is latency: the block must find room
-// beside two blocks of the matmul before it (704 threads of 80 registers), or it starts when one of
-// them ends. So it is 256 threads of 32 registers; with 512 of 64 a norm in a decode step of
-// llama-8b took 4.0 us where the matmul left no room, and 2.4 where it did (H200).
-#include <cuda_pipeline.h>
-
+// One block a row (one warp a row for heads), the row kept in registers between the sum and the
+// scaling. A decode step has one row: its time is latency, so a block is 512 threads with one or
+// two 16-byte loads each, the weight is fetched before the kernel waits for the one before it, and
+// there is an instance for each number of chunks a thread, so that no thread looks for more.
+//
+// Tried and rejected, in decode steps of llama-8b (65 norms of 4,096 a step, H200, 2026-11-30):
+// 256 threads of 32 registers with the row in shared memory, to fit beside two blocks of the matmul
+// before it, 5.3 us a norm; 128 threads with 8 chunks each and the weight in shared memory, 4.2;
+// the largest shared memory carve-out for every kernel, no faster here and combine_segments slower.
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/norm.h"
 #include "kernels/cuda/norm.hash.h"
@@ -14,10 +16,8 @@ namespace reckon::kernels::cuda {
 namespace {
 
 constexpr const char* kName = "exact_cuda";
-constexpr int kHeads = 16;                    // rows of a warp each that share a block
-constexpr int kKept = kWarpRow / 4 / 32;      // chunks of a head's lane
-constexpr int kRowThreads = kRowWorkers / 2;  // a thread stands for workers t and t + kRowThreads
-constexpr int kKeptChunks = 2048;             // of a row; the rest of a longer one is re-read
+constexpr int kWarps = kRowWorkers / 32;
+constexpr int kMostKept = 4;  // chunks that a thread keeps; the rest of a longer row is re-read
 
 struct Norm {
   const float* x;       // [rows, k]
@@ -64,128 +64,95 @@ __device__ __forceinline__ float4 scale4(float4 x, float scale, float4 w) {
           rms_element(x.w, scale, w.w)};
 }
 
-// A warp a row of up to kWarpRow elements.
-template <bool kVector>
-__global__ void __launch_bounds__(32 * kHeads) normalise_heads(Norm norm) {
+// The sum of all workers' sums. kWorkers is 32 (a warp) or kRowWorkers (the block).
+template <int kWorkers>
+__device__ __forceinline__ float all_workers(float sum) {
+  sum = warp_sum(sum);
+  if constexpr (kWorkers == 32) return sum;
+  __shared__ float warps[kWarps];
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
+  __syncthreads();
+  float total = warps[0];
+  for (int w = 1; w < kWarps; ++w) total = __fadd_rn(total, warps[w]);
+  return total;
+}
+
+// Each thread keeps kKept chunks; only where kReread, a row may have more.
+template <int kWorkers, bool kVector, int kKept, bool kReread>
+__global__ void __launch_bounds__(kRowWorkers) normalise(Norm norm) {
   release_next();
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * kHeads + threadIdx.x / 32;
-  if (row >= norm.rows) return;
-  const int lane = threadIdx.x % 32;
+  const int64_t row = kWorkers == 32 ? static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32
+                                     : static_cast<int64_t>(blockIdx.x);
+  if (row >= norm.rows) return;  // whole warps of a block of rows: no barrier follows for them
+  const int worker = threadIdx.x % kWorkers;
   const int64_t k = norm.k;
   const int64_t chunks = (k + 3) / 4;
+  const float* x = norm.x + row * k;
   float4 weights[kKept];
 #pragma unroll
   for (int j = 0; j < kKept; ++j) {
-    const int64_t chunk = lane + 32 * j;
+    const int64_t chunk = worker + static_cast<int64_t>(j) * kWorkers;
     if (chunk < chunks) weights[j] = load_chunk<kVector>(norm.weight, chunk, k);
   }
   wait_for_previous();
   float4 kept[kKept];
+#pragma unroll
+  for (int j = 0; j < kKept; ++j) {
+    const int64_t chunk = worker + static_cast<int64_t>(j) * kWorkers;
+    if (chunk < chunks) kept[j] = load_chunk<kVector>(x, chunk, k);
+  }
+  const float* addend = norm.addend == nullptr ? nullptr : norm.addend + row * k;
+  float* sum_row = norm.sum + row * k;
+  if (addend != nullptr) {
+#pragma unroll
+    for (int j = 0; j < kKept; ++j) {
+      const int64_t chunk = worker + static_cast<int64_t>(j) * kWorkers;
+      if (chunk >= chunks) continue;
+      kept[j] = add4(load_chunk<kVector>(addend, chunk, k), kept[j]);
+      store_chunk<kVector>(sum_row, chunk, k, kept[j]);
+    }
+  }
   float sum = 0;
 #pragma unroll
   for (int j = 0; j < kKept; ++j) {
-    const int64_t chunk = lane + 32 * j;
-    if (chunk < chunks) kept[j] = load_chunk<kVector>(norm.x + row * k, chunk, k);
+    if (worker + static_cast<int64_t>(j) * kWorkers < chunks) sum = add_squares(sum, kept[j]);
   }
-  if (norm.addend != nullptr) {
-#pragma unroll
-    for (int j = 0; j < kKept; ++j) {
-      const int64_t chunk = lane + 32 * j;
-      if (chunk >= chunks) continue;
-      kept[j] = add4(load_chunk<kVector>(norm.addend + row * k, chunk, k), kept[j]);
-      store_chunk<kVector>(norm.sum + row * k, chunk, k, kept[j]);
-    }
-  }
-#pragma unroll
-  for (int j = 0; j < kKept; ++j) {
-    if (lane + 32 * j < chunks) sum = add_squares(sum, kept[j]);
-  }
-  const float scale = rms_scale(warp_sum(sum), k, norm.epsilon);
-#pragma unroll
-  for (int j = 0; j < kKept; ++j) {
-    const int64_t chunk = lane + 32 * j;
-    if (chunk < chunks) {
-      store_chunk<kVector>(norm.out + row * k, chunk, k, scale4(kept[j], scale, weights[j]));
-    }
-  }
-}
-
-// Starts bringing a chunk of a row into shared memory; only this thread looks at it.
-template <bool kVector>
-__device__ __forceinline__ void fetch_chunk(float4* to, const float* row, int64_t chunk,
-                                            int64_t k) {
-  if constexpr (kVector) {
-    __pipeline_memcpy_async(to, row + 4 * chunk, sizeof(float4));
-  } else {
-    *to = load_chunk<kVector>(row, chunk, k);
-  }
-}
-
-// The sum of all workers' sums: of this thread's first worker and its second.
-__device__ __forceinline__ float all_workers(float first, float second) {
-  constexpr int kWarps = kRowThreads / 32;
-  __shared__ float warps[2 * kWarps];
-  first = warp_sum(first);
-  second = warp_sum(second);
-  if (threadIdx.x % 32 == 0) {
-    warps[threadIdx.x / 32] = first;
-    warps[kWarps + threadIdx.x / 32] = second;
-  }
-  __syncthreads();
-  float total = warps[0];
-  for (int w = 1; w < 2 * kWarps; ++w) total = __fadd_rn(total, warps[w]);
-  return total;
-}
-
-// A block a row. Dynamic shared memory: the row's first kKeptChunks chunks, then the addend's.
-template <bool kVector>
-__global__ void __launch_bounds__(kRowThreads, 8) normalise_row(Norm norm) {
-  release_next();
-  extern __shared__ float4 kept[];
-  const int64_t k = norm.k;
-  const int64_t chunks = (k + 3) / 4;
-  const int64_t kept_chunks = min(chunks, int64_t{kKeptChunks});
-  float4* addends = kept + kept_chunks;
-  const int64_t start = static_cast<int64_t>(blockIdx.x) * k;
-  const float* x = norm.x + start;
-  const float* addend = norm.addend == nullptr ? nullptr : norm.addend + start;
-  float* sum_row = norm.sum + start;
-  for (int64_t chunk = threadIdx.x; chunk < kept_chunks; chunk += kRowThreads) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(norm.weight + 4 * chunk));
-  }
-  wait_for_previous();
-  for (int64_t chunk = threadIdx.x; chunk < kept_chunks; chunk += kRowThreads) {
-    fetch_chunk<kVector>(kept + chunk, x, chunk, k);
-    if (addend != nullptr) fetch_chunk<kVector>(addends + chunk, addend, chunk, k);
-  }
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  const auto take = [&](int64_t chunk, float sum) {
-    const bool here = chunk < kept_chunks;
-    float4 v = here ? kept[chunk] : load_chunk<kVector>(x, chunk, k);
+  for (int64_t chunk = worker + static_cast<int64_t>(kKept) * kWorkers; kReread && chunk < chunks;
+       chunk += kWorkers) {
+    float4 v = load_chunk<kVector>(x, chunk, k);
     if (addend != nullptr) {
-      v = add4(here ? addends[chunk] : load_chunk<kVector>(addend, chunk, k), v);
+      v = add4(load_chunk<kVector>(addend, chunk, k), v);
       store_chunk<kVector>(sum_row, chunk, k, v);
-      if (here) kept[chunk] = v;
     }
-    return add_squares(sum, v);
-  };
-  float first = 0, second = 0;
-  for (int64_t chunk = threadIdx.x; chunk < chunks; chunk += kRowWorkers) {
-    first = take(chunk, first);
-    if (chunk + kRowThreads < chunks) second = take(chunk + kRowThreads, second);
+    sum = add_squares(sum, v);
   }
-  const float scale = rms_scale(all_workers(first, second), k, norm.epsilon);
+  const float scale = rms_scale(all_workers<kWorkers>(sum), k, norm.epsilon);
+  float* out = norm.out + row * k;
+#pragma unroll
+  for (int j = 0; j < kKept; ++j) {
+    const int64_t chunk = worker + static_cast<int64_t>(j) * kWorkers;
+    if (chunk < chunks) store_chunk<kVector>(out, chunk, k, scale4(kept[j], scale, weights[j]));
+  }
   const float* again = addend == nullptr ? x : sum_row;
-  for (int64_t chunk = threadIdx.x; chunk < chunks; chunk += kRowThreads) {
+  for (int64_t chunk = worker + static_cast<int64_t>(kKept) * kWorkers; kReread && chunk < chunks;
+       chunk += kWorkers) {
     const float4 w = load_chunk<kVector>(norm.weight, chunk, k);
-    const float4 v = chunk < kept_chunks ? kept[chunk] : load_chunk<kVector>(again, chunk, k);
-    store_chunk<kVector>(norm.out + start, chunk, k, scale4(v, scale, w));
+    store_chunk<kVector>(out, chunk, k, scale4(load_chunk<kVector>(again, chunk, k), scale, w));
   }
 }
 
 bool aligned(const void* pointer) {
   return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
+}
+
+template <int kWorkers, bool kVector>
+void launch_row(KernelContext& context, const Norm& norm, dim3 grid, dim3 block) {
+  const int64_t kept = ((norm.k + 3) / 4 + kWorkers - 1) / kWorkers;  // chunks a thread
+  auto* kernel = kept == 1   ? normalise<kWorkers, kVector, 1, false>
+                 : kept == 2 ? normalise<kWorkers, kVector, 2, false>
+                 : kept <= 4 ? normalise<kWorkers, kVector, kMostKept, false>
+                             : normalise<kWorkers, kVector, kMostKept, true>;
+  launch(context, kernel, grid, block, 0, norm);
 }
 
 void run(const Norm& norm, KernelContext& context) {
@@ -194,15 +161,14 @@ void run(const Norm& norm, KernelContext& context) {
                       aligned(norm.sum) && aligned(norm.weight) && aligned(norm.out);
   const auto rows = static_cast<uint32_t>(norm.rows);
   if (norm.k <= kWarpRow) {
-    const dim3 grid((rows + kHeads - 1) / kHeads);
-    const dim3 block(32 * (rows < kHeads ? rows : kHeads));  // a few heads need no whole block
-    launch(context, vector ? normalise_heads<true> : normalise_heads<false>, grid, block, 0, norm);
-    return;
+    const dim3 grid((rows + kWarps - 1) / kWarps);
+    const dim3 block(rows < kWarps ? rows * 32 : kRowWorkers);  // a few heads need no whole block
+    vector ? launch_row<32, true>(context, norm, grid, block)
+           : launch_row<32, false>(context, norm, grid, block);
+  } else {
+    vector ? launch_row<kRowWorkers, true>(context, norm, dim3(rows), dim3(kRowWorkers))
+           : launch_row<kRowWorkers, false>(context, norm, dim3(rows), dim3(kRowWorkers));
   }
-  const int64_t chunks = (norm.k + 3) / 4;
-  const int64_t kept = (chunks < kKeptChunks ? chunks : kKeptChunks) * (norm.addend ? 2 : 1);
-  launch(context, vector ? normalise_row<true> : normalise_row<false>, dim3(rows),
-         dim3(kRowThreads), static_cast<uint32_t>(kept * sizeof(float4)), norm);
 }
 
 }  // namespace
