@@ -103,8 +103,8 @@ struct GemvLaunch {
 
 // The default geometry for a call of min(rows, 16) rows, with `units` strips (of a SwiGLU pair: of
 // one of its weights) in all.
-[[nodiscard]] GemvTuning gemv_tuning(const GemvDevice& device, TileType type, GemvForm form,
-                                     int64_t rows, int64_t k, int64_t units);
+[[nodiscard]] GemvTuning gemv_tuning(const GemvDevice& device, TileType type, int64_t rows,
+                                     int64_t k, int64_t units);
 
 // Half (bf16 pair) activations, tolerance 5e-3 of a row's norm. Types: p4, p8, f16, bf16.
 [[nodiscard]] GemvLaunch gemv_mma(const GemvDevice& device, const GemvParams& params,

@@ -76,40 +76,69 @@ GemvGeometry gemv_geometry(const GemvDevice& device, TileType type, int64_t rows
   return geometry;
 }
 
-// Measured on an H200 (132 multiprocessors, CUDA 13.0, 2026-11-29), p4, 34816x5120, 5120x17408,
-// 16384x5120 and 5120x6144 at 1, 4, 8 and 16 rows, overlapped: every cluster x {1, 2} blocks x 2
-// ... 7 tiles x 2 ... 6 slots.
-// - One row: clusters of 2, which use every multiprocessor; 8 run on 120 of them only.
+namespace {
+
+// Batches of strips that the busiest cluster computes; INT64_MAX where the tuning does not fit.
+int64_t rounds(const GemvDevice& device, TileType type, int64_t rows, int64_t k, int64_t units,
+               const GemvTuning& tuning) {
+  const GemvGeometry geometry = gemv_geometry(device, type, rows, k, units, tuning);
+  const bool alike = geometry.fits && geometry.tuning.cluster == tuning.cluster &&
+                     geometry.tuning.blocks_per_sm == tuning.blocks_per_sm &&
+                     geometry.tuning.slots + 1 >= tuning.slots;
+  return alike ? (units + geometry.blocks - 1) / geometry.blocks : INT64_MAX;
+}
+
+// p4 with one block a multiprocessor.
+GemvTuning one_block_p4(const GemvDevice& device, int64_t rows, int64_t k, int64_t units) {
+  const bool clusters = device.compute_capability >= 90;
+  if (rows == 1) {
+    const GemvTuning narrow = {clusters ? 2 : 1, 1, 6, 6};
+    const GemvTuning wide = {clusters ? 4 : 1, 1, 6, 4};
+    const auto rounds_of = [&](const GemvTuning& tuning) {
+      return rounds(device, TileType::kP4, rows, k, units, tuning);
+    };
+    return rounds_of(wide) > rounds_of(narrow) ? narrow : wide;
+  }
+  // A segment is copied in equal stages: the smaller they come out, the more are in flight.
+  const int segment = widest_segment(static_cast<int>(tiles_of(k)));
+  const int stages = (segment + 5) / 6;
+  const int stage = std::clamp((segment + stages - 1) / stages, 4, 6);
+  return {clusters ? 8 : 1, 1, 6, rows <= 8 ? 24 / stage : stage == 6 ? 3 : 4};
+}
+
+}  // namespace
+
+// Measured on an H200 (132 multiprocessors, CUDA 13.0, 2026-11-30): 34816x5120, 5120x17408,
+// 16384x5120, 5120x6144 and the matrices of llama-8b at 1, 4, 8 and 16 rows, overlapped, every
+// cluster x {1, 2} blocks x 2 ... 7 tiles x 2 ... 6 slots (gemv_bench sweep). What is taken is
+// within 6% of the best, but for 128256x4096 at 4 and 8 rows (11%), and at one row for matrices of
+// llama-8b (up to 23%), where it is what the whole step was fastest with: docs/performance-gpu.md.
+// - One row: clusters of 2 use every multiprocessor; 4 run on 120 of them, and are up to 17% faster
+//   at one block a multiprocessor where that costs no round of strips.
 // - More rows: clusters of 8, each block then reads and converts an eighth of x.
-// - Two blocks a multiprocessor are 10 to 15% faster than one at the same number of rounds of
-//   strips, but a round of theirs is twice as many strips: one block where that saves more.
-// - More than 4 slots do not help: what is in flight delays what the launch waits for, x.
-GemvTuning gemv_tuning(const GemvDevice& device, TileType type, GemvForm form, int64_t rows,
-                       int64_t k, int64_t units) {
-  (void)form;  // a SwiGLU pair only doubles the work of each unit
-  const int cluster = device.compute_capability < 90 ? 1 : rows == 1 ? 2 : 8;
-  const auto of_type = [&](GemvTuning tuning) {
-    if (type == TileType::kP4) return tuning;
-    const int64_t bytes = tuning.stage_tiles * tile_bytes(TileType::kP4);
-    tuning.stage_tiles = static_cast<int>(std::max<int64_t>(bytes / tile_bytes(type), 1));
-    tuning.slots += 1;  // a stage is rounded down
-    return tuning;
-  };
-  const auto rounds = [&](const GemvTuning& tuning) -> int64_t {
-    const GemvGeometry geometry = gemv_geometry(device, type, rows, k, units, tuning);
-    const bool alike = geometry.fits && geometry.tuning.cluster == tuning.cluster &&
-                       geometry.tuning.blocks_per_sm == tuning.blocks_per_sm &&
-                       geometry.tuning.slots + 1 >= tuning.slots;
-    return alike ? (units + geometry.blocks - 1) / geometry.blocks : INT32_MAX;
-  };
-  const GemvTuning one = of_type({cluster, 1, 6, rows == 1 ? 6 : 4});
-  const GemvTuning two = of_type({cluster, 2, 4, rows == 1 ? 4 : 3});
-  return rounds(one) * 10 <= rounds(two) * 17 ? one : two;
+// - Two blocks a multiprocessor are faster by up to 20% where there are several rounds of strips,
+//   but a round of theirs is twice as many strips.
+// - p8 with several rows, f16 and bf16: one block, whatever the shape.
+GemvTuning gemv_tuning(const GemvDevice& device, TileType type, int64_t rows, int64_t k,
+                       int64_t units) {
+  const bool clusters = device.compute_capability >= 90;
+  const int cluster = !clusters ? 1 : rows == 1 ? 2 : 8;
+  if (type == TileType::kF16 || type == TileType::kBf16) return {cluster, 1, 2, 4};
+  const bool p4 = type == TileType::kP4;
+  if (!p4 && rows > 1) return {cluster, 1, 4, 4};
+  const GemvTuning one = p4 ? one_block_p4(device, rows, k, units) : GemvTuning{cluster, 1, 4, 4};
+  const GemvTuning two =
+      p4 ? GemvTuning{cluster, 2, 4, rows == 1 ? 4 : 3} : GemvTuning{cluster, 2, 2, 5};
+  const int64_t rounds_of_one = rounds(device, type, rows, k, units, one);
+  const int64_t rounds_of_two = rounds(device, type, rows, k, units, two);
+  if (rounds_of_two == INT64_MAX) return one;
+  if (rounds_of_one == INT64_MAX) return two;
+  return rounds_of_one * 10 <= rounds_of_two * 17 ? one : two;
 }
 
 bool gemv_supports(const GemvDevice& device, TileType type, int64_t k) {
   if (type == TileType::kF32 || k <= 0) return false;
-  const GemvTuning tuning = gemv_tuning(device, type, GemvForm::kStore, 1, k, 1);
+  const GemvTuning tuning = gemv_tuning(device, type, 1, k, 1);
   return gemv_geometry(device, type, 1, k, 1, tuning).fits;
 }
 

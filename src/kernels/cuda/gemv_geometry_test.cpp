@@ -45,8 +45,7 @@ TEST(GemvGeometry, FitsTheDevice) {
       for (const int64_t rows : {1, 2, 8, 9, 16, 33}) {
         for (const int64_t k : {16, 48, 2880, 5120, 10944, 17408, 30000}) {
           for (const int64_t units : {1, 17, 320, 8016}) {
-            expect_sound(device, type, rows, k, units,
-                         gemv_tuning(device, type, GemvForm::kStore, rows, k, units));
+            expect_sound(device, type, rows, k, units, gemv_tuning(device, type, rows, k, units));
             expect_sound(device, type, rows, k, units, {8, 2, 8, 16});
             expect_sound(device, type, rows, k, units, {1, 1, 1, 2});
           }
@@ -58,11 +57,11 @@ TEST(GemvGeometry, FitsTheDevice) {
 
 TEST(GemvGeometry, TakesOneBlockWhereTwoWouldComputeMore) {
   const auto blocks = [](int64_t rows, int64_t units) {
-    return gemv_tuning(h200(), TileType::kP4, GemvForm::kStore, rows, 5120, units).blocks_per_sm;
+    return gemv_tuning(h200(), TileType::kP4, rows, 5120, units).blocks_per_sm;
   };
   EXPECT_EQ(blocks(8, 320), 1);   // 40 batches of 8 strips: 3 rounds of 15 clusters, 2 of 30
   EXPECT_EQ(blocks(8, 1024), 2);  // 128: 9 rounds, or 5
-  EXPECT_EQ(blocks(1, 320), 1);   // 160 batches of 2: 3 rounds of 66, 2 of 132
+  EXPECT_EQ(blocks(1, 320), 1);   // 80 batches of 4: 3 rounds of 30, 2 of 132 clusters of 2
   EXPECT_EQ(blocks(1, 2176), 2);
 }
 

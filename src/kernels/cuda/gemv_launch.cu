@@ -182,10 +182,9 @@ int gemv_prepare(GemvDevice* device) {
 GemvLaunch gemv_mma(const GemvDevice& device, const GemvParams& params, CUstream_st* stream) {
   if (!is_valid(params) || params.type == TileType::kF32) return invalid();
   GemvKernelArgs args = kernel_args(params);
-  const GemvTuning tuning =
-      params.tuning != nullptr
-          ? *params.tuning
-          : gemv_tuning(device, params.type, params.form, params.rows, params.k, args.units);
+  const GemvTuning tuning = params.tuning != nullptr ? *params.tuning
+                                                     : gemv_tuning(device, params.type, params.rows,
+                                                                   params.k, args.units);
   const GemvGeometry geometry =
       gemv_geometry(device, params.type, params.rows, params.k, args.units, tuning);
   if (!geometry.fits) return invalid();

@@ -42,11 +42,9 @@
 //   fewer cycles of shared memory at 16 rows; 7 to 27% slower at 4 and 8 rows, 3% faster to 6%
 //   slower at 16: nothing hides the wait for a group within the registers that 2 blocks leave;
 // - at 16 rows, two strips at once by each warp, reading x for both: as fast at K = 5120, 12 and
-// 16%
-//   slower at 5120x17408 and 5120x6144, where batches of strips are few;
+//   16% slower at 5120x17408 and 5120x6144, where batches of strips are few;
 // - a first fill of the rings of one copy at a time, so that x need not wait behind it: 4% faster
-// at
-//   5120x17408 and 8 rows, 12% slower at 5120x6144 and 4.
+//   at 5120x17408 and 8 rows, 12% slower at 5120x6144 and 4.
 #pragma once
 
 #include <cuda_runtime.h>
