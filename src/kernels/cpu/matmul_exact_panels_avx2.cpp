@@ -162,10 +162,9 @@ void multiply_rows(const Job& job, int64_t panel, int64_t row) {
   }
 }
 
-// Task: a panel x all activation rows.
+// A panel x all activation rows.
 template <typename Format>
-void multiply_panel(void* argument, int64_t panel, int /*thread*/) {
-  const auto& job = *static_cast<const Job*>(argument);
+void multiply_panel(const Job& job, int64_t panel) {
   int64_t r = 0;
   for (; r + kRowsAtOnce <= job.args->rows; r += kRowsAtOnce) {
     multiply_rows<Format, kRowsAtOnce>(job, panel, r);
@@ -173,10 +172,20 @@ void multiply_panel(void* argument, int64_t panel, int /*thread*/) {
   if (r < job.args->rows) multiply_rows<Format, 1>(job, panel, r);
 }
 
+// Task: a band of panels.
+template <typename Format>
+void multiply_band(void* argument, int64_t task, int /*thread*/) {
+  const auto& job = *static_cast<const Job*>(argument);
+  const int64_t end = smaller((task + 1) * job.band, divide_up(job.args->n, kPanelLanes));
+  for (int64_t panel = task * job.band; panel < end; ++panel) multiply_panel<Format>(job, panel);
+}
+
 template <typename Format>
 void multiply(KernelContext& context, Job& job) {
   parallel_for(context, job.args->rows, quantise_planes<Format>, &job);
-  parallel_for(context, divide_up(job.args->n, kPanelLanes), multiply_panel<Format>, &job);
+  const int64_t panels = divide_up(job.args->n, kPanelLanes);
+  job.band = streamed_band(panels, thread_count(context));
+  parallel_for(context, divide_up(panels, job.band), multiply_band<Format>, &job);
 }
 
 }  // namespace

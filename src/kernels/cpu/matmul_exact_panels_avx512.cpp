@@ -7,8 +7,8 @@
 // low bytes as in matmul_exact_avx512.cpp. Codes of up to 7 bits are the same signed and unsigned,
 // so that an offset of theirs (8, 32) is paid for by the sum of the activation codes alone.
 //
-// A task takes a panel, or a band of them for many activation rows, and streams its weights once
-// from memory: all activation rows pass over it, 8 at a time, while it is in the cache.
+// A task takes a band of panels and streams its weights once from memory: all activation rows pass
+// over it, 8 at a time, while it is in the cache.
 //
 // Only intrinsics and plain types in here: an inline function of the standard library would be
 // compiled for AVX-512 and could be the copy that a slower machine runs.
@@ -149,15 +149,15 @@ MultiplyPanel multiply_panel_of(int64_t rows) {
   return kFunctions[rows - 1];
 }
 
-// Task: kPanels panels x all activation rows.
-template <typename Format, int64_t kPanels>
+// Task: a band of panels x all activation rows.
+template <typename Format>
 void multiply_band(void* argument, int64_t task, int /*thread*/) {
   const auto& job = *static_cast<const Job*>(argument);
-  const int64_t end = smaller((task + 1) * kPanels, divide_up(job.args->n, kPanelLanes));
+  const int64_t end = smaller((task + 1) * job.band, divide_up(job.args->n, kPanelLanes));
   for (int64_t r = 0; r < job.args->rows; r += kRowsAtOnce) {
     const MultiplyPanel multiply =
         multiply_panel_of<Format>(smaller(kRowsAtOnce, job.args->rows - r));
-    for (int64_t panel = task * kPanels; panel < end; ++panel) multiply(job, panel, r);
+    for (int64_t panel = task * job.band; panel < end; ++panel) multiply(job, panel, r);
   }
 }
 
@@ -165,12 +165,9 @@ template <typename Format>
 void multiply(KernelContext& context, Job& job) {
   const int64_t panels = divide_up(job.args->n, kPanelLanes);
   parallel_for(context, job.args->rows, quantise_row<Format>, &job);
-  if (job.args->rows <= kRowsAtOnce) {
-    parallel_for(context, panels, multiply_band<Format, 1>, &job);
-  } else {
-    parallel_for(context, divide_up(panels, kPanelsOfBand), multiply_band<Format, kPanelsOfBand>,
-                 &job);
-  }
+  job.band =
+      job.args->rows <= kRowsAtOnce ? streamed_band(panels, thread_count(context)) : kPanelsOfBand;
+  parallel_for(context, divide_up(panels, job.band), multiply_band<Format>, &job);
 }
 
 }  // namespace
