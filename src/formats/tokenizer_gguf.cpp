@@ -127,6 +127,7 @@ class GgufTokenizerReader {
       TRY_ASSIGN(types, gguf_.integers(kTypes));
       TRY(check_count(kTypes, types.size()));
     }
+    vocabulary_.reserve(tokens_.size());
     for (size_t i = 0; i < tokens_.size(); ++i) {
       types_.push_back(static_cast<TokenType>(types[i]));
       TRY(add_token(static_cast<int32_t>(i), types_[i]));

@@ -15,6 +15,8 @@ namespace reckon {
 
 class Vocabulary {
  public:
+  // Makes room for so many tokens.
+  void reserve(size_t tokens) { ids_.reserve(tokens); }
   // Gives `id` to `text`. False where the text has an id already.
   bool add(std::string_view text, int32_t id) {
     if (ids_.contains(text)) return false;

@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
 
 #include "base/thread_pool.h"
 #include "kernels/native_types.h"
@@ -15,8 +18,10 @@
 namespace reckon::models {
 namespace {
 
-constexpr int64_t kTaskValues = int64_t{1} << 16;  // weights of one task, about
-constexpr uintptr_t kHugePage = uintptr_t{2} << 20;
+constexpr int64_t kTaskValues = int64_t{1} << 16;       // weights of one conversion task, about
+constexpr int64_t kPanelTaskValues = int64_t{1} << 18;  // of one that lays out panels
+constexpr int kPopulateRead = 22;                       // MADV_POPULATE_READ, Linux 5.14
+constexpr int kPopulateWrite = 23;
 
 // Whether a weight of this type gets memory of its own.
 bool is_moved(const Weight& stored, DType type) {
@@ -25,15 +30,6 @@ bool is_moved(const Weight& stored, DType type) {
 
 bool is_moved(const PlacedWeight& weight) {
   return is_moved(weight.stored, weight.placed.type);
-}
-
-// Asks for large pages before the memory is touched. A decode step streams all of it, and through
-// small pages one core reads a third less (see matmul_common_avx2.h). Advice only.
-void advise_large_pages(char* memory, uint64_t bytes) {
-  const auto address = reinterpret_cast<uintptr_t>(memory);
-  const uintptr_t first = (address + kHugePage - 1) / kHugePage * kHugePage;
-  const uintptr_t end = (address + bytes) / kHugePage * kHugePage;
-  if (first < end) (void)madvise(memory + (first - address), end - first, MADV_HUGEPAGE);
 }
 
 // Writes the whole weight to `out`; the error of its first bad row otherwise.
@@ -50,33 +46,51 @@ Status convert(const PlacedWeight& weight, char* out, ThreadPool& pool) {
   return errors.take();
 }
 
-// The panels of the weight's rows, to `out`. Pages of a file that were read for this alone may go
-// first when memory is short; advice only.
-void lay_out(const PlacedWeight& weight, char* out, ThreadPool& pool) {
-  const Weight& placed = weight.placed;
-  const auto* rows = static_cast<const char*>(placed.data);
-  const int64_t stride = row_bytes(placed.type, placed.k);
-  const int64_t task_panels =
-      std::max<int64_t>(1, kTaskValues / (placed.k * kernels::kPanelHeight));
-  const int64_t task_rows = task_panels * kernels::kPanelHeight;
-  const auto task_bytes =
-      static_cast<int64_t>(kernels::panel_bytes(placed.type, task_rows, placed.k));
-  pool.parallel_for((placed.n + task_rows - 1) / task_rows, [&](int64_t task) {
-    const int64_t first = task * task_rows;
-    kernels::lay_out_panels(placed.type, rows + first * stride,
-                            std::min(task_rows, placed.n - first), placed.k,
-                            out + task * task_bytes);
-  });
-  if (weight.role != WeightRole::kMatrix) return;
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t first = (reinterpret_cast<uintptr_t>(rows) + page - 1) / page * page;
-  const uintptr_t end =
-      (reinterpret_cast<uintptr_t>(rows) + static_cast<uintptr_t>(placed.n * stride)) / page * page;
-  if (first < end) (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_COLD);
+// The whole pages in a range, as `advice` says; advice only.
+void advise(const char* memory, uint64_t bytes, int advice) {
+  static const auto kPage = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<uintptr_t>(memory);
+  const uintptr_t first = (address + kPage - 1) / kPage * kPage;
+  const uintptr_t end = (address + bytes) / kPage * kPage;
+  if (first < end) (void)madvise(reinterpret_cast<void*>(first), end - first, advice);
 }
 
-bool takes_work(const PlacedWeight& weight) {
-  return is_moved(weight) || weight.panel_bytes > 0;
+// Some panels of a weight: `count` of its rows.
+struct PanelTask {
+  const PlacedWeight* weight;
+  int64_t first, count;
+  char* out;
+};
+
+uint64_t panels_of(const Weight& placed, int64_t rows) {
+  return kernels::panel_bytes(placed.type, rows, placed.k);
+}
+
+uint64_t stored_bytes(const PanelTask& task) {
+  return static_cast<uint64_t>(task.count *
+                               row_bytes(task.weight->placed.type, task.weight->placed.k));
+}
+
+void add_tasks(const PlacedWeight& weight, char* out, std::vector<PanelTask>& tasks) {
+  const Weight& placed = weight.placed;
+  const int64_t panels =
+      std::max<int64_t>(1, kPanelTaskValues / (placed.k * kernels::kPanelHeight));
+  const int64_t rows = panels * kernels::kPanelHeight;
+  for (int64_t first = 0; first < placed.n; first += rows) {
+    tasks.push_back(
+        {&weight, first, std::min(rows, placed.n - first), out + panels_of(placed, first)});
+  }
+}
+
+// Both sides' pages are had in one go: one by one, their faults take as long as the laying out. The
+// file's are not told cold afterwards: MADV_COLD splits large folios of the page cache.
+void lay_out(const PanelTask& task) {
+  const Weight& placed = task.weight->placed;
+  const auto* rows =
+      static_cast<const char*>(placed.data) + task.first * row_bytes(placed.type, placed.k);
+  advise(rows, stored_bytes(task), kPopulateRead);
+  advise(task.out, panels_of(placed, task.count), kPopulateWrite);
+  kernels::lay_out_panels(placed.type, rows, task.count, placed.k, task.out);
 }
 
 }  // namespace
@@ -130,31 +144,43 @@ Status HostPlacer::fill(std::deque<PlacedWeight>& weights, const LoadOptions& op
   uint64_t total = 0;
   for (const PlacedWeight& weight : weights) {
     own_bytes += is_moved(weight) ? weight.bytes : weight.panel_bytes;
-    if (takes_work(weight)) total += static_cast<uint64_t>(weight.stored.bytes());
+    const auto bytes = static_cast<uint64_t>(weight.stored.bytes());
+    total += (is_moved(weight) ? bytes : 0) + (weight.panel_bytes > 0 ? bytes : 0);
   }
   char* next = nullptr;
   if (own_bytes > 0) {
     TRY_ASSIGN(void* memory, memory_.allocate(MemoryTag::kWeights, "loaded weights", own_bytes));
     next = static_cast<char*>(memory);
-    advise_large_pages(next, own_bytes);
+    large_pages_.emplace(memory, own_bytes);
   }
   ThreadPool pool(own_bytes > 0 ? options.threads : 1);
-  uint64_t done = 0;
+  std::atomic<uint64_t> done = 0;
+  const auto add_done = [&](uint64_t bytes, bool reports) {
+    const uint64_t now = done.fetch_add(bytes) + bytes;
+    if (reports && options.progress) options.progress(now, total);
+  };
+  const std::thread::id loader = std::this_thread::get_id();
+  std::vector<PanelTask> tasks;
   for (PlacedWeight& weight : weights) {
     Status filled = fill_rows(weight, next, pool);
     if (!filled.ok()) {
+      large_pages_.reset();
       memory_.release(MemoryTag::kWeights);
       return filled;
     }
-    if (weight.panel_bytes > 0) {
-      lay_out(weight, next, pool);
-      weight.placed.panels = next;
-      next += weight.panel_bytes;
-    }
-    if (!takes_work(weight)) continue;
-    done += static_cast<uint64_t>(weight.stored.bytes());
-    if (options.progress) options.progress(done, total);
+    if (is_moved(weight)) add_done(static_cast<uint64_t>(weight.stored.bytes()), true);
+    if (weight.panel_bytes == 0) continue;
+    add_tasks(weight, next, tasks);
+    weight.placed.panels = next;
+    next += weight.panel_bytes;
   }
+  pool.parallel_for(static_cast<int64_t>(tasks.size()), [&](int64_t i) {
+    const PanelTask& task = tasks[static_cast<size_t>(i)];
+    lay_out(task);
+    add_done(stored_bytes(task), std::this_thread::get_id() == loader);
+  });
+  if (!tasks.empty()) add_done(0, true);
+  if (large_pages_) large_pages_->start();
   return {};
 }
 

@@ -6,8 +6,10 @@
 // stay in the file alone, and count as memory only where they are looked up as well.
 #pragma once
 
+#include <optional>
 #include <utility>
 
+#include "base/large_pages.h"
 #include "base/thread_pool.h"
 #include "kernels/backend.h"
 #include "models/quant_scheme.h"
@@ -37,6 +39,8 @@ class HostPlacer final : public WeightPlacer {
   QuantScheme scheme_;
   const kernels::Backend& backend_;
   ArenaSet memory_;  // at most one buffer
+  // Of that buffer: a decode step streams all of it, and through small pages a third slower.
+  std::optional<LargePages> large_pages_;
 };
 
 }  // namespace reckon::models
