@@ -1,7 +1,7 @@
 // Large pages for memory that is filled once and then streamed again and again, without waiting for
-// them: clearing pages of 2 MB costs a virtual machine whose host has to find them first three times
-// what filling small ones does. So the memory is filled through small pages, and a thread of this
-// object's own replaces them (MADV_COLLAPSE, Linux 6.1) while the program goes on.
+// them: clearing pages of 2 MB costs a virtual machine whose host has to find them first three
+// times what filling small ones does. So the memory is filled through small pages, and a thread of
+// this object's own replaces them (MADV_COLLAPSE, Linux 6.1) while the program goes on.
 //
 // Contents and addresses stay, and any thread may read and write meanwhile: one that needs a page
 // just being replaced waits for it, some milliseconds at most. Where the system has no large pages,

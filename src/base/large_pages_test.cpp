@@ -38,9 +38,7 @@ TEST(LargePages, KeepWhatTheMemoryHolds) {
 
 TEST(LargePages, MayBeGivenUpAtAnyTime) {
   const Memory memory = zeroed(kBytes);
-  {
-    LargePages never_started(memory.get(), kBytes);
-  }
+  { LargePages never_started(memory.get(), kBytes); }
   for (uint64_t i = 0; i < kBytes; ++i) memory[i] = value_at(i);
   {
     LargePages pages(memory.get(), kBytes);
