@@ -7,20 +7,13 @@
 #include <numeric>
 
 #include "measure/noise.h"
+#include "measure/splitmix.h"
 
 namespace reckon::measure {
 namespace {
 
 bool has_logarithm(double value) {
   return std::isfinite(value) && value > 0;
-}
-
-// SplitMix64 (Steele, Lea, Flood 2014): small, seedable, the same on every machine.
-uint64_t next_random(uint64_t& state) {
-  uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
 }
 
 Order opposite(Order order) {
@@ -50,6 +43,18 @@ Result<std::vector<double>> pair_effects(std::span<const Pair> pairs, Better bet
   return effects;
 }
 
+Result<EffectsByOrder> effects_by_order(std::span<const Pair> pairs, Better better) {
+  TRY_ASSIGN(const std::vector<double> effects, pair_effects(pairs, better));
+  EffectsByOrder split;
+  size_t next = 0;
+  for (const Pair& pair : pairs) {
+    if (pair.warmup) continue;
+    (pair.order == Order::kBaseFirst ? split.base_first : split.arm_first)
+        .push_back(effects[next++]);
+  }
+  return split;
+}
+
 Result<double> median(std::span<const double> values) {
   if (values.empty()) return failed("a median needs at least one value");
   std::vector<double> sorted(values.begin(), values.end());
@@ -63,16 +68,22 @@ Result<double> median(std::span<const double> values) {
 }
 
 Result<double> round_median(std::span<const Pair> pairs, Better better) {
-  TRY_ASSIGN(const std::vector<double> effects, pair_effects(pairs, better));
-  if (effects.empty()) return failed("a round has no counted pair (warm-ups do not count)");
-  return median(effects);
+  TRY_ASSIGN(const EffectsByOrder effects, effects_by_order(pairs, better));
+  if (effects.base_first.empty() && effects.arm_first.empty()) {
+    return failed("a round has no counted pair (warm-ups do not count)");
+  }
+  if (effects.base_first.empty()) return median(effects.arm_first);
+  if (effects.arm_first.empty()) return median(effects.base_first);
+  TRY_ASSIGN(const double base_first, median(effects.base_first));
+  TRY_ASSIGN(const double arm_first, median(effects.arm_first));
+  return std::midpoint(base_first, arm_first);
 }
 
 std::vector<Order> balanced_order(int pairs, uint64_t seed) {
   std::vector<Order> order;
-  uint64_t state = seed;
+  SplitMix64 random(seed);
   while (static_cast<int64_t>(order.size()) < pairs) {
-    const Order first = (next_random(state) & 1) == 0 ? Order::kBaseFirst : Order::kArmFirst;
+    const Order first = (random.next() & 1) == 0 ? Order::kBaseFirst : Order::kArmFirst;
     order.push_back(first);
     if (static_cast<int64_t>(order.size()) < pairs) order.push_back(opposite(first));
   }
@@ -80,14 +91,9 @@ std::vector<Order> balanced_order(int pairs, uint64_t seed) {
 }
 
 Result<SlotTerm> slot_term(std::span<const Pair> pairs, Better better) {
-  std::vector<double> arm_second;
-  std::vector<double> arm_first;
-  TRY_ASSIGN(const std::vector<double> effects, pair_effects(pairs, better));
-  size_t next = 0;
-  for (const Pair& pair : pairs) {
-    if (pair.warmup) continue;
-    (pair.order == Order::kBaseFirst ? arm_second : arm_first).push_back(effects[next++]);
-  }
+  TRY_ASSIGN(const EffectsByOrder effects, effects_by_order(pairs, better));
+  const std::vector<double>& arm_second = effects.base_first;
+  const std::vector<double>& arm_first = effects.arm_first;
   if (arm_second.size() < 2 || arm_first.size() < 2) {
     return failed(fmt::format(
         "a slot term needs two counted pairs in each order: {} ran base first and {} arm first",

@@ -31,7 +31,17 @@ struct Pair {
 // The median (mean of the middle two for an even count). Error: no values, or one not finite.
 [[nodiscard]] Result<double> median(std::span<const double> values);
 
-// A round's result: the median of its counted pairs. Error: none, or a value that has no logarithm.
+// d of the counted pairs, apart by what ran first.
+struct EffectsByOrder {
+  std::vector<double> base_first, arm_first;
+};
+[[nodiscard]] Result<EffectsByOrder> effects_by_order(std::span<const Pair> pairs, Better better);
+
+// A round's result: the median of its counted pairs, taken within each order, and the mean of the
+// two (of one order alone where the other has no pair). What the second slot costs cancels between
+// the orders. A plain median would not let it: with a slot term larger than the noise the middle
+// two of six pairs are the outermost of either order, and stray values decide (docs/measuring.md).
+// Error: no counted pair, or a value that has no logarithm.
 [[nodiscard]] Result<double> round_median(std::span<const Pair> pairs, Better better);
 
 // ABBA or BAAB for every two pairs, drawn from the seed; an odd last pair is drawn alone. The same

@@ -40,12 +40,33 @@ TEST(Median, OfOddAndEvenCounts) {
 
 TEST(RoundMedian, LeavesWarmupsOut) {
   const std::vector<Pair> pairs = {
-      {100, 1, Order::kBaseFirst, true},
-      {100, 102, Order::kBaseFirst, false},
-      {100, 104, Order::kArmFirst, false},
+      {100, 1, Order::kBaseFirst, true},    {100, 102, Order::kBaseFirst, false},
+      {100, 104, Order::kArmFirst, false},  {100, 106, Order::kBaseFirst, false},
       {100, 103, Order::kBaseFirst, false},
   };
+  // Base first 2%, 6% and 3%, arm first 4%.
+  EXPECT_NEAR(round_median(pairs, Better::kHigher).value(), std::log(1.03 * 1.04) / 2, 1e-12);
+}
+
+TEST(RoundMedian, TheSlotCancels) {
+  // The arm is 2% faster, whatever runs second is 3% slower, and one pair went astray.
+  std::vector<Pair> pairs;
+  for (const Order order : balanced_order(6, 5)) {
+    const double slot = 0.97;
+    const bool base_first = order == Order::kBaseFirst;
+    pairs.push_back({base_first ? 100 : 100 * slot, base_first ? 102 * slot : 102, order, false});
+  }
+  EXPECT_NEAR(round_median(pairs, Better::kHigher).value(), std::log(1.02), 1e-12);
+  pairs[2].arm *= 0.5;
+  EXPECT_NEAR(round_median(pairs, Better::kHigher).value(), std::log(1.02), 1e-12);
+}
+
+TEST(RoundMedian, OfOneOrderIsItsMedian) {
+  const std::vector<Pair> pairs = {{100, 102, Order::kArmFirst, false},
+                                   {100, 104, Order::kArmFirst, false},
+                                   {100, 103, Order::kArmFirst, false}};
   EXPECT_NEAR(round_median(pairs, Better::kHigher).value(), std::log(1.03), 1e-12);
+  EXPECT_NEAR(round_median(pairs, Better::kLower).value(), -std::log(1.03), 1e-12);
 }
 
 TEST(RoundMedian, NamesTheBrokenPairAndRefusesNone) {
