@@ -1,5 +1,6 @@
 #include "measure/noise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -28,6 +29,33 @@ Result<double> standard_deviation(std::span<const double> values) {
 Result<Noise> estimate_noise(std::span<const double> round_medians) {
   TRY_ASSIGN(const double deviation, standard_deviation(round_medians));
   return Noise{static_cast<int>(round_medians.size()), deviation};
+}
+
+Result<ChosenNoise> choose_noise(std::span<const NoiseRound> rounds, const NoiseRule& rule) {
+  ChosenNoise chosen;
+  for (size_t i = 0; i < rounds.size(); ++i) {
+    if (!std::isfinite(rounds[i].age_days)) return failed("an A/A round's age is not finite");
+    if (rounds[i].pairs != rule.pairs) {
+      ++chosen.other_pairs;
+    } else if (rounds[i].age_days > rule.most_days) {
+      ++chosen.too_old;
+    } else {
+      chosen.used.push_back(i);
+    }
+  }
+  std::sort(chosen.used.begin(), chosen.used.end(), [&](size_t a, size_t b) {
+    return rounds[a].age_days != rounds[b].age_days ? rounds[a].age_days < rounds[b].age_days
+                                                    : a > b;
+  });
+  const auto newest = static_cast<size_t>(std::max(0, rule.newest));
+  if (chosen.used.size() > newest) {
+    chosen.superseded = static_cast<int>(chosen.used.size() - newest);
+    chosen.used.resize(newest);
+  }
+  std::vector<double> medians;
+  for (const size_t i : chosen.used) medians.push_back(rounds[i].median_log);
+  TRY_ASSIGN(chosen.noise, estimate_noise(medians));
+  return chosen;
 }
 
 }  // namespace reckon::measure

@@ -2,7 +2,9 @@
 // class. Pure and thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 
@@ -31,5 +33,35 @@ struct Noise {
 
 // From the medians (log units) of K A/A rounds; K may be 0.
 [[nodiscard]] Result<Noise> estimate_noise(std::span<const double> round_medians);
+
+// Noise ages: drivers, kernels and neighbours change. Only the newest rounds count, and none that
+// is older than this.
+inline constexpr int kNewestNoiseRounds = 60;
+inline constexpr double kMostNoiseDays = 90;
+
+struct NoiseRound {
+  double median_log = 0;  // log units
+  int pairs = 0;          // counted ones
+  double age_days = 0;    // when it is asked, told by the caller: nothing here reads a clock
+};
+
+struct NoiseRule {
+  int pairs = 0;  // a round of another number of pairs moves by another amount, and never counts
+  int newest = kNewestNoiseRounds;
+  double most_days = kMostNoiseDays;
+};
+
+struct ChosenNoise {
+  Noise noise;
+  std::vector<size_t> used;  // indices, newest first; of equal age, later ones first
+  int other_pairs = 0;       // left out: another number of pairs
+  int too_old = 0;           // left out: older than most_days
+  int superseded = 0;        // left out: enough newer ones
+};
+
+// The noise of the newest rounds of `rule.pairs` pairs that are not too old. Errors: a median or an
+// age that is not finite.
+[[nodiscard]] Result<ChosenNoise> choose_noise(std::span<const NoiseRound> rounds,
+                                               const NoiseRule& rule);
 
 }  // namespace reckon::measure
