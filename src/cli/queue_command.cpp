@@ -22,14 +22,22 @@ struct QueueOptions {
   std::string markdown;
   std::string budget;
   std::string force;
+  bool auto_pairs = false;
   bool json = false;
 };
+
+void add_auto_pairs(CLI::App& command, QueueOptions& options) {
+  command.add_flag("--auto-pairs", options.auto_pairs,
+                   "take as many rounds and pairs as the claim needs, instead of refusing");
+}
 
 Result<ExitCode> check(const Cli& cli, const QueueOptions& options) {
   TRY_ASSIGN(const experiment::Queue queue, experiment::load_queue(options.file));
   TRY_ASSIGN(const auto runner, adapters::open_runner("reckon"));
   TRY_ASSIGN(const auto store, open_ledger(cli));
-  const experiment::QueueCheck checked = experiment::check_queue(queue, *runner, *store);
+  const experiment::QueueCheck checked = experiment::check_queue(
+      queue, *runner, *store,
+      options.auto_pairs ? experiment::TooShort::kLengthen : experiment::TooShort::kRefuse);
   if (options.json) {
     print_json(to_json(checked));
   } else {
@@ -44,6 +52,7 @@ Result<experiment::RunOptions> run_options(const Cli& cli, const QueueOptions& o
   run.command = cli.typed;
   run.writer = ledger::default_writer();
   run.force_reason = options.force;
+  run.auto_pairs = options.auto_pairs;
   run.stop_requested = [] { return StopSignals::received() != 0; };
   if (!options.budget.empty()) {
     TRY_ASSIGN(run.budget_seconds, experiment::parse_seconds(options.budget));
@@ -76,6 +85,7 @@ void add_check(Cli& cli, CLI::App& group) {
       group.add_subcommand("check", "what the ledger and the plan say; runs and writes nothing");
   auto options = std::make_shared<QueueOptions>();
   command->add_option("file", options->file, "the queue, as YAML")->required()->type_name("FILE");
+  add_auto_pairs(*command, *options);
   command->add_flag("--json", options->json, "print JSON");
   command->footer("Example:\n  reckon queue check queues/first.yaml");
   command->callback(
@@ -97,6 +107,7 @@ void add_run(Cli& cli, CLI::App& group) {
       ->check([](const std::string& reason) {
         return reason.find_first_not_of(' ') == std::string::npos ? "a reason is needed" : "";
       });
+  add_auto_pairs(*command, *options);
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
       "Ctrl-C stops at the end of the pair; the same command goes on from there.\n"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "experiment/auto_pairs.h"
 #include "experiment/numbers.h"
 #include "experiment/prepare.h"
 #include "experiment/recorder.h"
@@ -164,7 +165,7 @@ CheckedExperiment check_experiment(const Queue& queue, const Experiment& experim
   const auto attempt = [&]() -> Status {
     TRY_ASSIGN(const Prepared prepared, prepare(queue.path, experiment, runner));
     TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(store, checked.notes));
-    TRY_ASSIGN(const Judgement judgement, judge(prepared, ledger, false));
+    TRY_ASSIGN(const Judgement judgement, judge(prepared, ledger, {}));
     apply(prepared, judgement, ledger, stages, checked);
     return {};
   };
@@ -178,12 +179,19 @@ CheckedExperiment check_experiment(const Queue& queue, const Experiment& experim
 
 }  // namespace
 
-QueueCheck check_queue(const Queue& queue, Runner& runner, const ledger::Store& store) {
+QueueCheck check_queue(const Queue& queue, Runner& runner, const ledger::Store& store,
+                       TooShort too_short) {
   QueueCheck check;
   check.queue = queue.name;
   FloorStages stages;
   for (const Experiment& experiment : queue.experiments) {
-    check.experiments.push_back(check_experiment(queue, experiment, runner, store, stages));
+    const Lengthened list = too_short == TooShort::kLengthen
+                                ? lengthen(queue.path, experiment, runner, store)
+                                : Lengthened{{experiment}, ""};
+    for (const Experiment& one : list.experiments) {
+      check.experiments.push_back(check_experiment(queue, one, runner, store, stages));
+      if (!list.note.empty()) check.experiments.back().notes.push_back(list.note);
+    }
   }
   return check;
 }

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "experiment/numbers.h"
 #include "experiment/prepare.h"
 #include "experiment/random.h"
 #include "experiment/record.h"
 #include "experiment/recorder.h"
+#include "experiment/stored_noise.h"
 #include "experiment/verdict_text.h"
 #include "experiment/words.h"
 
@@ -64,7 +66,7 @@ class ExperimentRun {
     std::vector<std::string> warnings;
     TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(context_.store, warnings));
     for (const std::string& warning : warnings) note(warning);
-    TRY_ASSIGN(judgement_, judge(prepared_, ledger, !context_.options.force_reason.empty()));
+    TRY_ASSIGN(judgement_, judge(prepared_, ledger, {!context_.options.force_reason.empty(), {}}));
     for (const std::string& text : judgement_.notes) note(text);
     return {};
   }
@@ -189,8 +191,8 @@ class ExperimentRun {
     TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(context_.store, ignored));
     FloorSummary floor;
     floor.rounds = kFloorBandRounds;
-    TRY_ASSIGN(floor.noise,
-               measure::estimate_noise(ledger::floor_round_medians(ledger, prepared_.scope)));
+    TRY_ASSIGN(const StoredNoise stored, stored_noise(prepared_, ledger, utc_timestamp()));
+    floor.noise = stored.noise;
     if (floor.noise.rounds >= 2) {
       TRY_ASSIGN(floor.band, measure::design_band(floor.noise, floor.rounds));
     }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "experiment/prepare.h"
 #include "experiment/rows.h"
+#include "experiment/stored_noise.h"
 #include "ledger/consult.h"
 
 namespace reckon::experiment {
@@ -56,6 +57,23 @@ Judgement stop(Judgement judgement, Judgement::Next next, std::string text) {
   return judgement;
 }
 
+// As many A/A rounds as a verdict looks at, and for a floor as many as it asks for.
+Result<StoredNoise> noise_for(const Prepared& prepared, const ledger::Ledger& ledger,
+                              const JudgeOptions& options) {
+  const Experiment& experiment = prepared.experiment;
+  const int newest = experiment.is_floor()
+                         ? std::max(measure::kNewestNoiseRounds, experiment.rounds)
+                         : measure::kNewestNoiseRounds;
+  return stored_noise(prepared, ledger, options.now.empty() ? utc_timestamp() : options.now,
+                      newest);
+}
+
+std::string too_old_text(const StoredNoise& stored) {
+  return fmt::format("{} of this workload class {} older than {:.0f} days and no longer {}",
+                     counted(stored.too_old, "A/A round"), stored.too_old == 1 ? "is" : "are",
+                     measure::kMostNoiseDays, stored.too_old == 1 ? "counts" : "count");
+}
+
 Judgement judge_floor(const Prepared& prepared, const ledger::Ledger& ledger, Judgement judgement) {
   const int asked = prepared.experiment.rounds;
   judgement.joins = floor_entry(ledger, prepared.scope);
@@ -79,21 +97,37 @@ Status judge_design(const Prepared& prepared, Judgement& judgement) {
   return {};
 }
 
+// What would see the claim, or why nothing does. Sets judgement.longer.
+std::string remedy(const Prepared& prepared, const StoredNoise& stored, Judgement& judgement) {
+  const std::string by_rounds = judgement.rounds_to_see
+                                    ? "it takes " + counted(*judgement.rounds_to_see, "round")
+                                    : "no number of rounds of this size sees it";
+  const auto forecast = measure::NoiseForecast::create(stored.rounds, better_of(prepared.metric));
+  if (!forecast.ok()) return by_rounds;
+  const Experiment& experiment = prepared.experiment;
+  measure::DesignRequest request;
+  request.claim = *experiment.claim;
+  request.rounds = judgement.rounds + static_cast<int>(judgement.earlier.size());
+  request.pairs = experiment.pairs;
+  request.warmup_pairs = experiment.warmup_pairs;
+  const Result<measure::Design> design = measure::auto_pairs(*forecast, request);
+  if (!design.ok()) return design.error().message;
+  judgement.longer = *design;
+  std::string text = fmt::format("--auto-pairs would take {} of {}",
+                                 counted(design->rounds, "round"), counted(design->pairs, "pair"));
+  if (design->fresh_floor > 0) text += fmt::format(", after {} A/A rounds", design->fresh_floor);
+  return by_rounds + "; " + text;
+}
+
 // The claim is smaller than the design can see: how much more it would take.
-std::string too_small_text(const Prepared& prepared, const Judgement& judgement) {
-  const double seen = judgement.band->smallest_detectable;
-  const double claimed = std::log1p(*prepared.experiment.claim);
-  const int pairs = prepared.experiment.pairs;
-  const double more_pairs = std::ceil(pairs * (seen / claimed) * (seen / claimed));
+std::string too_small_text(const Prepared& prepared, const StoredNoise& stored,
+                           Judgement& judgement) {
   const int rounds = judgement.rounds + static_cast<int>(judgement.earlier.size());
-  return fmt::format(
-      "the claim of +{:.3g}% is smaller than {} of {} can see here (+{:.2g}%); it takes {}, or "
-      "about {:.0f} pairs a round (with A/A rounds of that size)",
-      *prepared.experiment.claim * 100, counted(rounds, "round"), counted(pairs, "pair"),
-      std::expm1(seen) * 100,
-      judgement.rounds_to_see ? counted(*judgement.rounds_to_see, "round")
-                              : std::string("over a million rounds"),
-      more_pairs);
+  return fmt::format("the claim of +{:.3g}% is smaller than {} of {} can see here (+{:.2g}%); {}",
+                     *prepared.experiment.claim * 100, counted(rounds, "round"),
+                     counted(prepared.experiment.pairs, "pair"),
+                     std::expm1(judgement.band->smallest_detectable) * 100,
+                     remedy(prepared, stored, judgement));
 }
 
 Judgement void_by_plan(const Prepared& prepared, Judgement judgement) {
@@ -108,11 +142,13 @@ Judgement void_by_plan(const Prepared& prepared, Judgement judgement) {
 
 }  // namespace
 
-Result<Judgement> judge(const Prepared& prepared, const ledger::Ledger& ledger, bool force) {
+Result<Judgement> judge(const Prepared& prepared, const ledger::Ledger& ledger,
+                        const JudgeOptions& options) {
   const Experiment& experiment = prepared.experiment;
   Judgement judgement;
-  const std::vector<double> floor = ledger::floor_round_medians(ledger, prepared.scope);
-  TRY_ASSIGN(judgement.noise, measure::estimate_noise(floor));
+  TRY_ASSIGN(const StoredNoise stored, noise_for(prepared, ledger, options));
+  judgement.noise = stored.noise;
+  if (stored.too_old > 0) judgement.notes.push_back(too_old_text(stored));
   if (!experiment.is_floor()) {
     ledger::Query query;
     query.scope = prepared.scope;
@@ -120,7 +156,7 @@ Result<Judgement> judge(const Prepared& prepared, const ledger::Ledger& ledger, 
     query.sources = prepared.sources;
     const ledger::Consultation answer = ledger::consult(ledger.entries, query);
     note_findings(answer, judgement.notes);
-    if (answer.block && !force) {
+    if (answer.block && !options.force) {
       return stop(std::move(judgement), Judgement::Next::kRefuse, answer.block->text);
     }
     judgement.overrides_ledger = answer.block.has_value();
@@ -146,7 +182,7 @@ Result<Judgement> judge(const Prepared& prepared, const ledger::Ledger& ledger, 
   TRY(judge_design(prepared, judgement));
   if (judgement.noise.missing_rounds() == 0 && experiment.claim && judgement.band &&
       std::log1p(*experiment.claim) < judgement.band->smallest_detectable) {
-    std::string text = too_small_text(prepared, judgement);
+    std::string text = too_small_text(prepared, stored, judgement);
     return stop(std::move(judgement), Judgement::Next::kRefuse, std::move(text));
   }
   return judgement;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "experiment/beside.h"
 #include "experiment/verdict_text.h"
 #include "experiment/words.h"
 
@@ -77,7 +79,7 @@ std::string table_row(const Outcome& outcome) {
                      outcome.entry);
 }
 
-std::string numbers_section(const ledger::Numbers& numbers) {
+std::string numbers_section(const ledger::Numbers& numbers, std::optional<double> holm_p) {
   std::string text =
       fmt::format("- {} (round by round): base {}, arm {}\n", escaped(numbers.metric),
                   escaped(values_text(numbers.base_values, numbers.unit)),
@@ -107,6 +109,9 @@ std::string numbers_section(const ledger::Numbers& numbers) {
   const auto slot = numbers.extra.find("slot_term");
   if (slot != numbers.extra.end() && slot->is_number()) {
     text += fmt::format("- Running second is worth {}\n", signed_share_text(slot->get<double>()));
+  }
+  if (const std::string beside = beside_text(numbers, holm_p); !beside.empty()) {
+    text += fmt::format("- {}{}\n", static_cast<char>(std::toupper(beside[0])), beside.substr(1));
   }
   return text;
 }
@@ -194,7 +199,7 @@ std::string section(const Outcome& outcome) {
   const ledger::Entry* entry = outcome.record ? &*outcome.record : nullptr;
   if (entry != nullptr && entry->verdict) {
     const ledger::VerdictBody& verdict = *entry->verdict;
-    if (verdict.numbers) text += numbers_section(*verdict.numbers);
+    if (verdict.numbers) text += numbers_section(*verdict.numbers, outcome.holm_p);
     if (verdict.proof) text += proof_section(*verdict.proof);
     if (verdict.tokens) text += tokens_section(*verdict.tokens);
     text += memory_section(verdict);

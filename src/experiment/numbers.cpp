@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "experiment/beside.h"
+#include "experiment/stored_noise.h"
 #include "experiment/words.h"
 #include "measure/pairs.h"
 #include "measure/verdict.h"
@@ -53,7 +55,10 @@ std::string inconclusive_text(const Prepared& prepared, const Judgement& judgeme
     return missing_noise_text(judgement.noise, samples.seconds_a_pair() * pairs);
   }
   const measure::Band& band = *decision.band;
-  if (std::fabs(decision.mean_log) > band.noise_band) return "the rounds do not agree in sign";
+  if (std::fabs(decision.mean_log) > band.noise_band) {
+    return decision.same_sign ? "one round alone carries the effect: the other is within the noise"
+                              : "the rounds do not agree in sign";
+  }
   std::string text =
       fmt::format("the effect lies within the noise band of {}", log_band_text(band.noise_band));
   if (!prepared.experiment.claim) return text + "; without a claim it cannot be called NEUTRAL";
@@ -83,8 +88,10 @@ Status add_numbers(const Prepared& prepared, const Judgement& judgement, const S
   const Runner::MetricInfo& metric = prepared.metric;
   std::vector<double> medians;
   ledger::Numbers numbers;
+  const measure::Better better = better_of(metric);
   for (const ledger::MeasuredBody& measured : rounds) {
-    medians.push_back(measured.round.median_log);
+    TRY_ASSIGN(const double median, median_of(measured.round, better));
+    medians.push_back(median);
     numbers.base_values.push_back(measured.round.base_value);
     numbers.arm_values.push_back(measured.round.arm_value);
   }
@@ -105,9 +112,8 @@ Status add_numbers(const Prepared& prepared, const Judgement& judgement, const S
     numbers.noise_band = around(0, decision.band->noise_band);
     numbers.smallest_effect = std::expm1(decision.band->smallest_detectable);
   }
-  add_slot_term(rounds,
-                metric.higher_is_better ? measure::Better::kHigher : measure::Better::kLower,
-                numbers);
+  add_slot_term(rounds, better, numbers);
+  TRY(add_beside(rounds, better, decision, numbers));
   body.numbers = std::move(numbers);
   body.verdict = to_verdict(decision.call);
   body.void_reason.reset();

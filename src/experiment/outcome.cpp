@@ -88,6 +88,7 @@ json to_json(const Outcome& outcome) {
     object["verdict"] = ledger::verdict_name(*verdict);
     object["result"] = ledger::encode(*outcome.record->verdict);
     object["scope"] = ledger::scope_to_json(outcome.record->idea.scope);
+    if (outcome.holm_p) object["holm_p"] = *outcome.holm_p;
     json rounds = json::array();
     for (const ledger::MeasuredBody& measured : outcome.record->rounds) {
       rounds.push_back(ledger::encode(measured)["round"]);

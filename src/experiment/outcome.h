@@ -46,6 +46,7 @@ struct Outcome {
   std::optional<FloorSummary> floor;     // kFloor and kKept
   ErrorKind error = ErrorKind::kFailed;  // kFailed: whose fault
   double seconds = 0;
+  std::optional<double> holm_p;  // of the mean, corrected over the queue's comparisons (Holm)
 
   // kVerdict only.
   [[nodiscard]] std::optional<ledger::Verdict> verdict() const;

@@ -12,6 +12,7 @@
 #include "experiment/runner.h"
 #include "ledger/fold.h"
 #include "ledger/record.h"
+#include "measure/design.h"
 #include "measure/verdict.h"
 
 namespace reckon::experiment {
@@ -52,12 +53,19 @@ struct Judgement {
   std::vector<ledger::MeasuredBody> earlier;  // the rounds that new ones join
   std::string joins;                          // the entry that takes the rounds; "": a new one
   std::optional<measure::Band> band;          // of the whole design; unset below two A/A rounds
-  std::optional<int> rounds_to_see;           // the claim; unset without a claim or a band
+  std::optional<int> rounds_to_see;           // the claim; unset without a claim or a band, and
+                                              // where no number of rounds does
+  std::optional<measure::Design> longer;      // the claim is too small: a design that sees it
   bool overrides_ledger = false;              // forced past an entry that blocks
 };
 
-// force: go on where the ledger blocks. Errors: noise that cannot be computed.
+struct JudgeOptions {
+  bool force = false;  // go on where the ledger blocks
+  std::string now;     // as Event::time, for the age of A/A rounds; "": now
+};
+
+// Errors: noise that cannot be computed.
 [[nodiscard]] Result<Judgement> judge(const Prepared& prepared, const ledger::Ledger& ledger,
-                                      bool force);
+                                      const JudgeOptions& options);
 
 }  // namespace reckon::experiment

@@ -3,6 +3,8 @@
 #include <filesystem>
 
 #include "base/hash.h"
+#include "experiment/auto_pairs.h"
+#include "experiment/beside.h"
 #include "experiment/experiment_run.h"
 #include "experiment/file_lock.h"
 #include "experiment/journal.h"
@@ -18,6 +20,13 @@ Outcome not_started(const Experiment& experiment, const std::string& why) {
   outcome.kind = OutcomeKind::kPaused;
   outcome.text = "not started: " + why;
   return outcome;
+}
+
+std::vector<Experiment> in_place_of(RunContext& context, const Experiment& experiment) {
+  if (!context.options.auto_pairs) return {experiment};
+  Lengthened list = lengthen(context.queue.path, experiment, context.runner, context.store);
+  if (!list.note.empty()) context.progress.on_note(experiment, list.note);
+  return std::move(list.experiments);
 }
 
 }  // namespace
@@ -38,15 +47,17 @@ Result<QueueOutcome> run_queue(const Queue& queue, Runner& runner, ledger::Store
   result.queue = queue.name;
   bool paused = false;
   for (size_t i = 0; i < queue.experiments.size(); ++i) {
-    const Experiment& experiment = queue.experiments[i];
-    progress.on_experiment(experiment, i, queue.experiments.size());
-    const std::string why = context.stop_reason();
-    Outcome outcome =
-        why.empty() ? run_experiment(context, experiment) : not_started(experiment, why);
-    progress.on_outcome(outcome);
-    paused = paused || outcome.kind == OutcomeKind::kPaused;
-    result.experiments.push_back(std::move(outcome));
+    for (const Experiment& experiment : in_place_of(context, queue.experiments[i])) {
+      progress.on_experiment(experiment, i, queue.experiments.size());
+      const std::string why = context.stop_reason();
+      Outcome outcome =
+          why.empty() ? run_experiment(context, experiment) : not_started(experiment, why);
+      progress.on_outcome(outcome);
+      paused = paused || outcome.kind == OutcomeKind::kPaused;
+      result.experiments.push_back(std::move(outcome));
+    }
   }
+  add_holm(result);
   if (!paused) TRY(record.finish());
   return result;
 }

@@ -7,15 +7,12 @@
 #include "base/text.h"
 #include "experiment/numbers.h"
 #include "experiment/rows.h"
+#include "experiment/stored_noise.h"
 
 namespace reckon::experiment {
 namespace {
 
 constexpr size_t kTermsKept = 8;
-
-measure::Better better(const Runner::MetricInfo& metric) {
-  return metric.higher_is_better ? measure::Better::kHigher : measure::Better::kLower;
-}
 
 // Copies `key` as text, where it is one.
 void take_text(nlohmann::json& record, const char* key, std::string& target) {
@@ -132,7 +129,7 @@ Result<ledger::MeasuredBody> measured_body(const Prepared& prepared, const Sampl
   TRY_ASSIGN(round.base_value, median_of(collected.pairs, &JournalPair::base));
   TRY_ASSIGN(round.arm_value, median_of(collected.pairs, &JournalPair::arm));
   TRY_ASSIGN(round.median_log,
-             measure::round_median(to_pairs(round.pairs), better(prepared.metric)));
+             measure::round_median(to_pairs(round.pairs), better_of(prepared.metric)));
   round.extra["processes"] = collected.processes;
   if (!prepared.experiment.is_floor()) {
     body.proof = compare_rows(samples.base_rows, samples.arm_rows, prepared.experiment.reach);

@@ -26,6 +26,7 @@ struct RunOptions {
   std::string command;       // what the user typed; recorded as what reproduces the entry
   std::string writer;        // ledger/writer.h
   std::string force_reason;  // not empty: measure although the ledger already knows; recorded
+  bool auto_pairs = false;   // lengthen what is too short for its claim (auto_pairs.h)
   std::optional<double> budget_seconds;  // checked at each pair's end
   std::function<bool()> stop_requested;  // likewise; unset: never
   std::optional<uint64_t> seed;          // of slot orders; unset: drawn
@@ -83,8 +84,10 @@ struct QueueCheck {
   [[nodiscard]] int exit_code() const;  // as QueueOutcome's
 };
 
-[[nodiscard]] QueueCheck check_queue(const Queue& queue, Runner& runner,
-                                     const ledger::Store& store);
+enum class TooShort { kRefuse, kLengthen };  // as RunOptions::auto_pairs
+
+[[nodiscard]] QueueCheck check_queue(const Queue& queue, Runner& runner, const ledger::Store& store,
+                                     TooShort too_short = TooShort::kRefuse);
 [[nodiscard]] nlohmann::json to_json(const QueueCheck& check);
 
 }  // namespace reckon::experiment

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "experiment/beside.h"
 #include "experiment/markdown.h"
 #include "experiment/words.h"
 
@@ -80,9 +81,11 @@ std::string verdict_cell(const Outcome& outcome) {
 std::string outcome_lines(const Outcome& outcome) {
   std::string effect;
   std::string values;
+  std::string beside;
   if (outcome.record && outcome.record->verdict && outcome.record->verdict->numbers) {
     const ledger::Numbers& numbers = *outcome.record->verdict->numbers;
     if (numbers.effect) effect = signed_share_text(*numbers.effect);
+    beside = beside_text(numbers, outcome.holm_p);
     values = arms_text(numbers.base_values, numbers.arm_values, numbers.unit);
   } else if (outcome.floor && outcome.floor->shows_band()) {
     values = "noise band " + log_band_text(outcome.floor->band->noise_band);
@@ -92,7 +95,7 @@ std::string outcome_lines(const Outcome& outcome) {
                {effect, 8},
                {values, 34},
                {outcome.entry, 17}}) +
-         wrapped(outcome.text);
+         wrapped(outcome.text) + (beside.empty() ? "" : wrapped(beside));
 }
 
 std::string would(const CheckedExperiment& checked) {

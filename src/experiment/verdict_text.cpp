@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "experiment/beside.h"
 #include "experiment/words.h"
 
 namespace reckon::experiment {
@@ -40,6 +41,10 @@ std::string verdict_sentence(const ledger::Entry& entry) {
   const ledger::VerdictBody& verdict = *entry.verdict;
   std::string text(ledger::verdict_name(verdict.verdict));
   if (verdict.numbers) text += ": " + numbers_text(*verdict.numbers);
+  if (const std::string drift = verdict.numbers ? drift_text(*verdict.numbers) : "";
+      !drift.empty()) {
+    text += "; " + drift;
+  }
   if (!verdict.detail.empty()) text += (verdict.numbers ? "; " : ": ") + verdict.detail;
   if (verdict.proof && !verdict.proof->side_effects.empty()) {
     const auto rows = static_cast<int64_t>(verdict.proof->side_effects.size());

@@ -1,0 +1,26 @@
+// `--auto-pairs`: a design that is too short for its claim is lengthened instead of refused.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "experiment/prepare.h"
+#include "experiment/runner.h"
+#include "ledger/store.h"
+
+namespace reckon::experiment {
+
+// Experiments that are run in the place of one, in order.
+struct Lengthened {
+  std::vector<Experiment> experiments;  // A/A rounds of another number of pairs first, if any
+  std::string note;                     // what was changed and why, or why not; "": nothing to say
+};
+
+// The experiment itself where its claim can be seen, where anything else decides it, or where no
+// design would do. Otherwise with the rounds and pairs of measure::auto_pairs, behind a floor of
+// its new number of pairs where that changed. A mistake in the queue is left for the run to report.
+[[nodiscard]] Lengthened lengthen(const std::string& queue_path, const Experiment& experiment,
+                                  Runner& runner, const ledger::Store& store);
+
+}  // namespace reckon::experiment
