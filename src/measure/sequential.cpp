@@ -56,8 +56,11 @@ Result<SequentialState> sequential_state(const Noise& noise, std::span<const dou
     const double power = (degrees + static_cast<double>(state.rounds)) / 2;
     state.log_ratio_up = power * std::log(zero / up);
     state.log_ratio_down = power * std::log(zero / down);
-    if (!up_given_up && state.log_ratio_up >= call) state.call = SequentialCall::kBetter;
-    if (!down_given_up && state.log_ratio_down >= call) state.call = SequentialCall::kWorse;
+    const bool may_call = state.rounds >= kFewestSequentialRounds;
+    if (may_call && !up_given_up && state.log_ratio_up >= call)
+      state.call = SequentialCall::kBetter;
+    if (may_call && !down_given_up && state.log_ratio_down >= call)
+      state.call = SequentialCall::kWorse;
     up_given_up = up_given_up || state.log_ratio_up <= give_up;
     down_given_up = down_given_up || state.log_ratio_down <= give_up;
     if (up_given_up && down_given_up) state.call = SequentialCall::kNoGain;

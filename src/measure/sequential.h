@@ -25,6 +25,10 @@
 
 namespace reckon::measure {
 
+// kBetter and kWorse take two rounds at least: one stray round of a noise with heavy tails would
+// otherwise decide alone where the claim is large.
+inline constexpr size_t kFewestSequentialRounds = 2;
+
 struct SequentialDesign {
   double claim = 0;            // a share, > 0
   double false_call = 0.005;   // a: both sides together, as t(K-1, 0.9975) is for a fixed design

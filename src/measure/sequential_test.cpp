@@ -35,6 +35,14 @@ TEST(Sequential, IsSymmetricAndKeepsItsFirstDecision) {
   EXPECT_EQ(kept.rounds, 2U);
 }
 
+TEST(Sequential, OneRoundAloneCallsNothing) {
+  const SequentialDesign large{.claim = 0.05};
+  const SequentialState far = after({0.05}, large);
+  EXPECT_GT(far.log_ratio_up, 5.95) << "past the bound";
+  EXPECT_EQ(far.call, SequentialCall::kGoOn);
+  EXPECT_EQ(after({0.05, 0.05}, large).call, SequentialCall::kBetter);
+}
+
 TEST(Sequential, GivesUpWhenBothClaimsAreUnlikely) {
   EXPECT_EQ(after({}).call, SequentialCall::kGoOn);
   const SequentialState flat = after({0.001, -0.002});
