@@ -99,9 +99,9 @@ Status judge_design(const Prepared& prepared, Judgement& judgement) {
 
 // What would see the claim, or why nothing does. Sets judgement.longer.
 std::string remedy(const Prepared& prepared, const StoredNoise& stored, Judgement& judgement) {
-  const std::string by_rounds = judgement.rounds_to_see
-                                    ? "it takes " + counted(*judgement.rounds_to_see, "round")
-                                    : "no number of rounds of this size sees it";
+  std::string by_rounds = judgement.rounds_to_see
+                              ? "it takes " + counted(*judgement.rounds_to_see, "round")
+                              : "no number of rounds of this size sees it";
   const auto forecast = measure::NoiseForecast::create(stored.rounds, better_of(prepared.metric));
   if (!forecast.ok()) return by_rounds;
   const Experiment& experiment = prepared.experiment;
