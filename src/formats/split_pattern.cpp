@@ -1,6 +1,7 @@
 #include "formats/split_pattern.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/utf8.h"
@@ -14,7 +15,8 @@ struct KnownRegex {
   SplitPattern pattern;
 };
 
-// As the checkpoints' tokenizer.json write them.
+// As the checkpoints' tokenizer.json write them, some of which have the line ends themselves
+// instead of "\r" and "\n".
 constexpr KnownRegex kRegexes[] = {
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
      SplitPattern::kGpt2},
@@ -244,8 +246,16 @@ size_t match_end(SplitPattern pattern, const Text& text, size_t i) {
 }  // namespace
 
 std::optional<SplitPattern> split_pattern_from_regex(std::string_view regex) {
+  std::string spelled;
+  for (const char c : regex) {
+    if (c == '\r' || c == '\n') {
+      spelled += c == '\r' ? "\\r" : "\\n";
+    } else {
+      spelled += c;
+    }
+  }
   for (const KnownRegex& known : kRegexes) {
-    if (known.regex == regex) return known.pattern;
+    if (known.regex == spelled) return known.pattern;
   }
   return std::nullopt;
 }

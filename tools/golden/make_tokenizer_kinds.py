@@ -40,7 +40,7 @@ LLAMA3 = WORDS % (r"\p{L}", r"\p{N}{1,3}", "")
 DEEPSEEK = (
     r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
     r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-).replace('\\"', '"')
+).replace('\\"', '"').replace(r"\r", "\r").replace(r"\n", "\n")  # the published file has line ends
 CONTROL = ["<s>", "</s>", "<|im_start|>", "<|im_end|>", "<|endoftext|>"]
 
 
