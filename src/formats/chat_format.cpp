@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 
 #include "base/utf8.h"
 #include "formats/unicode_classes.h"
@@ -15,6 +16,17 @@ constexpr std::string_view kThinkClose = "</think>";
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
+}
+
+// ---- How templates are told apart: by what they have and what they must not have ----
+
+using Parts = std::initializer_list<std::string_view>;
+
+bool has_any(std::string_view jinja, Parts parts) {
+  return std::ranges::any_of(parts, [&](std::string_view part) { return contains(jinja, part); });
+}
+bool has_all(std::string_view jinja, Parts parts) {
+  return std::ranges::all_of(parts, [&](std::string_view part) { return contains(jinja, part); });
 }
 
 // ---- What templates do to texts ----
@@ -98,8 +110,15 @@ void chatml_turn(ChatWriter& out, std::string_view role, std::string_view conten
   out.text("\n");
 }
 
+bool has_chatml_turns(std::string_view jinja) {
+  return has_all(jinja, {"'<|im_start|>'+message", "<|im_end|>"});
+}
+// Whether there are tools or not, some templates speak of them. The begin-of-text token that some
+// write is the tokenizer's own prefix (ChatTemplate::encode).
 bool is_chatml(std::string_view jinja) {
-  return contains(jinja, "'<|im_start|>'+message") && contains(jinja, "<|im_end|>");
+  if (contains(jinja, "fortoolintools") && !contains(jinja, "iftools")) return false;
+  return has_chatml_turns(jinja) && contains(jinja, "<|im_start|>assistant\\n'") &&
+         !contains(jinja, "think");
 }
 
 void write_chatml(const ChatRequest& request, ChatWriter& out) {
@@ -114,7 +133,8 @@ void write_chatml(const ChatRequest& request, ChatWriter& out) {
 
 // ---- Qwen: ChatML with thoughts, which earlier answers lose ----
 
-enum class QwenContent : uint8_t { kAsIs, kTrimmed };
+// What becomes of contents, and of the thoughts behind the last user message.
+enum class QwenContent : uint8_t { kAsIs, kTrimmed, kThoughtless };
 
 void qwen_turns(const ChatRequest& request, QwenContent how, ChatWriter& out) {
   const int64_t last = last_user(request.messages);
@@ -134,8 +154,8 @@ void qwen_turns(const ChatRequest& request, QwenContent how, ChatWriter& out) {
         how == QwenContent::kTrimmed
             ? trimmed(thought.thinking)
             : without_trailing(without_leading(thought.thinking, '\n'), '\n');
-    const bool shows =
-        i > last && (how == QwenContent::kTrimmed || i + 1 == count || !thinking.empty());
+    const bool shows = i > last && how != QwenContent::kThoughtless &&
+                       (how == QwenContent::kTrimmed || i + 1 == count || !thinking.empty());
     chatml_open(out, message.role);
     if (shows) {
       out.token(kThinkOpen);
@@ -164,41 +184,89 @@ void write_qwen3(const ChatRequest& request, ChatWriter& out) {
   }
 }
 
+void write_qwen3_instruct(const ChatRequest& request, ChatWriter& out) {
+  qwen_turns(request, QwenContent::kAsIs, out);
+}
+
 void write_qwen3_thinking(const ChatRequest& request, ChatWriter& out) {
   qwen_turns(request, QwenContent::kAsIs, out);
   if (request.prompt == GenerationPrompt::kAdd) open_thought(out);
 }
 
-void write_qwen35(const ChatRequest& request, ChatWriter& out) {
+void write_qwq(const ChatRequest& request, ChatWriter& out) {
+  qwen_turns(request, QwenContent::kThoughtless, out);
+  if (request.prompt == GenerationPrompt::kAdd) open_thought(out);
+}
+
+void qwen35_turns(const ChatRequest& request, bool thinks, ChatWriter& out) {
   qwen_turns(request, QwenContent::kTrimmed, out);
   if (request.prompt == GenerationPrompt::kOmit) return;
-  if (request.thinking == Thinking::kOff) {
-    empty_thought(out, "\n\n", "\n\n");
-  } else {
+  if (thinks) {
     open_thought(out);
+  } else {
+    empty_thought(out, "\n\n", "\n\n");
   }
 }
 
+void write_qwen35(const ChatRequest& request, ChatWriter& out) {
+  qwen35_turns(request, request.thinking != Thinking::kOff, out);
+}
+
+void write_qwen35_small(const ChatRequest& request, ChatWriter& out) {
+  qwen35_turns(request, request.thinking == Thinking::kOn, out);
+}
+
+constexpr std::string_view kOpensAnswer = "'<|im_start|>assistant\\n'}}";
+constexpr std::string_view kOpensThought = "'<|im_start|>assistant\\n<think>\\n'}}";
+constexpr std::string_view kThinksUnlessOff = "enable_thinkingisdefinedandenable_thinkingisfalse%}";
+constexpr std::string_view kThinksIfOn = "enable_thinkingisdefinedandenable_thinkingistrue%}";
+
+bool has_qwen_turns(std::string_view jinja) {
+  return has_chatml_turns(jinja) && has_all(jinja, {"last_query_index", kThinkClose}) &&
+         !has_any(jinja, {"bos_token", "reasoning_effort", "thinking_mode"});
+}
 bool is_qwen35(std::string_view jinja) {
-  return is_chatml(jinja) && contains(jinja, "enable_thinking") &&
-         contains(jinja, "'<think>\\n'}}");
+  return has_qwen_turns(jinja) && has_all(jinja, {"reasoning_content|trim", kOpensAnswer,
+                                                  kThinksUnlessOff, "'<think>\\n'}}"});
+}
+bool is_qwen35_small(std::string_view jinja) {
+  return has_qwen_turns(jinja) &&
+         has_all(jinja, {"reasoning_content|trim", kOpensAnswer, kThinksIfOn, "'<think>\\n'}}"});
 }
 bool is_qwen3(std::string_view jinja) {
-  return is_chatml(jinja) && contains(jinja, "enable_thinking");
+  return has_qwen_turns(jinja) &&
+         has_all(jinja, {kOpensAnswer, kThinksUnlessOff, "'<think>\\n\\n</think>\\n\\n'}}"}) &&
+         !contains(jinja, "'<think>\\n'}}");
 }
 bool is_qwen3_thinking(std::string_view jinja) {
-  return is_chatml(jinja) && contains(jinja, "assistant\\n<think>\\n'");
+  return has_qwen_turns(jinja) && contains(jinja, kOpensThought) &&
+         !contains(jinja, "enable_thinking");
+}
+bool is_qwen3_instruct(std::string_view jinja) {
+  return has_qwen_turns(jinja) && contains(jinja, kOpensAnswer) &&
+         !contains(jinja, "enable_thinking");
+}
+bool is_qwq(std::string_view jinja) {
+  return has_chatml_turns(jinja) &&
+         has_all(jinja, {"message.content.split('</think>')[-1].lstrip('\\n')", kOpensThought}) &&
+         !contains(jinja, "enable_thinking");
 }
 
 // ---- Llama 3 ----
 
 constexpr std::array<std::string_view, 3> kLlamaEnds{"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"};
 
+bool has_llama_turns(std::string_view jinja) {
+  return has_all(jinja, {"'<|start_header_id|>'+message['role']+'<|end_header_id|>\\n\\n'+"
+                         "message['content']|trim+'<|eot_id|>'",
+                         "'<|start_header_id|>assistant<|end_header_id|>\\n\\n'"});
+}
 bool is_llama3(std::string_view jinja) {
-  return contains(jinja, "'<|start_header_id|>'+message") && contains(jinja, "<|eot_id|>");
+  return has_llama_turns(jinja) && !contains(jinja, "<|start_header_id|>system");
 }
 bool is_llama31(std::string_view jinja) {
-  return is_llama3(jinja) && contains(jinja, "CuttingKnowledgeDate:December2023");
+  return has_llama_turns(jinja) && has_all(jinja, {"'CuttingKnowledgeDate:December2023\\n'",
+                                                   "'TodayDate:'+date_string", "'26Jul2024'"});
 }
 
 void llama_open(ChatWriter& out, std::string_view role) {
@@ -237,8 +305,11 @@ void write_llama31(const ChatRequest& request, ChatWriter& out) {
 
 constexpr std::array<std::string_view, 1> kGemmaEnds{"<end_of_turn>"};
 
+// Gemma 2 refuses a system message; Gemma 3 takes it as here.
 bool is_gemma(std::string_view jinja) {
-  return contains(jinja, "'<start_of_turn>'+role") && contains(jinja, "<end_of_turn>");
+  return has_all(jinja, {"'<start_of_turn>'+role+'\\n'", "message['content']|trim",
+                         "<end_of_turn>\\n'", "'<start_of_turn>model\\n'"}) &&
+         has_any(jinja, {"=messages[0]['content']+'\\n\\n'", "Systemrolenotsupported"});
 }
 
 void gemma_open(ChatWriter& out, std::string_view role) {
@@ -268,13 +339,17 @@ void write_gemma(const ChatRequest& request, ChatWriter& out) {
 
 constexpr std::array<std::string_view, 3> kGlmEnds{"<|user|>", "<|observation|>", "<|endoftext|>"};
 
+// The template of the chat model before 0414 leaves out turns without a content; here none are.
 bool is_glm4(std::string_view jinja) {
-  return contains(jinja, "[gMASK]<sop>") && contains(jinja, "<|assistant|>") &&
+  return has_all(jinja, {"[gMASK]<sop>", "{%ifadd_generation_prompt%}<|assistant|>{%endif%}"}) &&
+         has_any(jinja, {"<|user|>\\n{{content}}",
+                         "<|{{item['role']}}|>{{item['metadata']}}\\n{{item['content']}}"}) &&
          !contains(jinja, "think");
 }
 bool is_glm45(std::string_view jinja) {
-  return contains(jinja, "[gMASK]<sop>") && contains(jinja, "<|assistant|>") &&
-         contains(jinja, "/nothink") && contains(jinja, "\\n<think></think>");
+  return has_all(jinja, {"[gMASK]<sop>", "'/nothink'if",
+                         "<|assistant|>{{-'\\n<think></think>'if(enable_thinkingisdefined"}) &&
+         has_any(jinja, {"<|user|>\\n{{visible_text", "<|user|>\\n{%setcontent="});
 }
 
 void glm_open(ChatWriter& out, std::string_view role) {
@@ -337,20 +412,47 @@ constexpr std::string_view kDeepSeekAssistant = "<｜Assistant｜>";
 constexpr std::string_view kDeepSeekEnd = "<｜end▁of▁sentence｜>";
 constexpr std::array<std::string_view, 1> kDeepSeekEnds{kDeepSeekEnd};
 
-bool is_deepseek(std::string_view jinja) {
-  return contains(jinja, kDeepSeekUser) && contains(jinja, kDeepSeekAssistant) &&
-         contains(jinja, kDeepSeekEnd);
+bool has_deepseek_turns(std::string_view jinja) {
+  return has_all(jinja, {"ns.system_prompt}}", kDeepSeekEnd}) &&
+         has_any(jinja, {"{{bos_token}}{{ns.", "{{-bos_token}}{{-ns."}) &&
+         has_any(jinja, {"'<｜User｜>'+message['content']}}", "'<｜User｜>'+content}}",
+                         "'<｜User｜>'+message['content']+'<｜Assistant｜>'}}",
+                         "'<｜User｜>'+content+'<｜Assistant｜>'}}"}) &&
+         !has_any(jinja, {"enable_thinking", "<think></think>"});
 }
 bool is_deepseek_v31(std::string_view jinja) {
-  return is_deepseek(jinja) && contains(jinja, "ifnotthinking%}");
+  return has_deepseek_turns(jinja) &&
+         has_all(jinja, {"ifnotthinking%}", "{{'</think>'}}", "{{'<think>'}}",
+                         "content.split('</think>',1)[1]"});
 }
 bool is_deepseek_r1(std::string_view jinja) {
-  return is_deepseek(jinja) && contains(jinja, "<｜Assistant｜><think>\\n'");
+  return has_deepseek_turns(jinja) && contains(jinja, "'<｜Assistant｜><think>\\n'}}");
+}
+bool is_deepseek_r1_0528(std::string_view jinja) {
+  return has_deepseek_turns(jinja) &&
+         has_all(jinja, {"'<｜Assistant｜>'}}", "content.split('</think>')"}) &&
+         !contains(jinja, kThinkOpen);
+}
+bool is_deepseek_v3(std::string_view jinja) {
+  return has_deepseek_turns(jinja) && contains(jinja, "'<｜Assistant｜>'}}") &&
+         !contains(jinja, "think");
 }
 
-enum class AnswerOpening : uint8_t { kBare, kEmptyThought };
+// What is left of an earlier answer.
+enum class Keeps : uint8_t { kAll, kBehindFirstThought, kBehindLastThought };
 
-void deepseek_turns(const ChatRequest& request, AnswerOpening opening, ChatWriter& out) {
+std::string_view kept(std::string_view content, Keeps keeps) {
+  const size_t at =
+      keeps == Keeps::kBehindFirstThought ? content.find(kThinkClose) : content.rfind(kThinkClose);
+  return keeps == Keeps::kAll || at == std::string_view::npos
+             ? content
+             : content.substr(at + kThinkClose.size());
+}
+
+enum class AnswerOpening : uint8_t { kBare, kClosedThought };
+
+void deepseek_turns(const ChatRequest& request, Keeps keeps, AnswerOpening opening,
+                    ChatWriter& out) {
   out.token("<｜begin▁of▁sentence｜>");
   if (has_system(request)) out.text(request.messages[0].content);
   for (const ChatMessage& message : request.messages.subspan(has_system(request) ? 1 : 0)) {
@@ -360,33 +462,42 @@ void deepseek_turns(const ChatRequest& request, AnswerOpening opening, ChatWrite
       continue;
     }
     out.token(kDeepSeekAssistant);
-    if (opening == AnswerOpening::kEmptyThought) out.token(kThinkClose);
-    out.text(split_thought(message.content).answer);
+    if (opening == AnswerOpening::kClosedThought) out.token(kThinkClose);
+    out.text(kept(message.content, keeps));
     out.token(kDeepSeekEnd);
   }
   if (request.prompt == GenerationPrompt::kAdd) out.token(kDeepSeekAssistant);
 }
 
 void write_deepseek_v3(const ChatRequest& request, ChatWriter& out) {
-  deepseek_turns(request, AnswerOpening::kBare, out);
+  deepseek_turns(request, Keeps::kAll, AnswerOpening::kBare, out);
+}
+
+void write_deepseek_r1_0528(const ChatRequest& request, ChatWriter& out) {
+  deepseek_turns(request, Keeps::kBehindLastThought, AnswerOpening::kBare, out);
 }
 
 void write_deepseek_r1(const ChatRequest& request, ChatWriter& out) {
-  deepseek_turns(request, AnswerOpening::kBare, out);
+  write_deepseek_r1_0528(request, out);
   if (request.prompt == GenerationPrompt::kAdd) open_thought(out);
 }
 
 void write_deepseek_v31(const ChatRequest& request, ChatWriter& out) {
-  deepseek_turns(request, AnswerOpening::kEmptyThought, out);
+  deepseek_turns(request, Keeps::kBehindFirstThought, AnswerOpening::kClosedThought, out);
   if (request.prompt == GenerationPrompt::kOmit) return;
   out.token(request.thinking == Thinking::kOn ? kThinkOpen : kThinkClose);
 }
 
 constexpr std::array kFormats{
     ChatFormat{"qwen3.5", is_qwen35, write_qwen35, ThinkingModes::kSwitched, kChatMlEnds},
+    ChatFormat{"qwen3.5-small", is_qwen35_small, write_qwen35_small, ThinkingModes::kSwitched,
+               kChatMlEnds},
     ChatFormat{"qwen3", is_qwen3, write_qwen3, ThinkingModes::kSwitched, kChatMlEnds},
     ChatFormat{"qwen3-thinking", is_qwen3_thinking, write_qwen3_thinking, ThinkingModes::kAlways,
                kChatMlEnds},
+    ChatFormat{"qwen3-instruct", is_qwen3_instruct, write_qwen3_instruct, ThinkingModes::kNone,
+               kChatMlEnds},
+    ChatFormat{"qwq", is_qwq, write_qwq, ThinkingModes::kAlways, kChatMlEnds},
     ChatFormat{"chatml", is_chatml, write_chatml, ThinkingModes::kNone, kChatMlEnds},
     ChatFormat{"llama3.1", is_llama31, write_llama31, ThinkingModes::kNone, kLlamaEnds},
     ChatFormat{"llama3", is_llama3, write_llama3, ThinkingModes::kNone, kLlamaEnds},
@@ -397,7 +508,10 @@ constexpr std::array kFormats{
                kDeepSeekEnds},
     ChatFormat{"deepseek-r1", is_deepseek_r1, write_deepseek_r1, ThinkingModes::kAlways,
                kDeepSeekEnds},
-    ChatFormat{"deepseek-v3", is_deepseek, write_deepseek_v3, ThinkingModes::kNone, kDeepSeekEnds},
+    ChatFormat{"deepseek-r1-0528", is_deepseek_r1_0528, write_deepseek_r1_0528,
+               ThinkingModes::kNone, kDeepSeekEnds},
+    ChatFormat{"deepseek-v3", is_deepseek_v3, write_deepseek_v3, ThinkingModes::kNone,
+               kDeepSeekEnds},
 };
 
 }  // namespace

@@ -17,12 +17,13 @@ using ::testing::HasSubstr;
 
 constexpr std::string_view kPlain =
     "{% for message in messages %}{{ \"<|im_start|>\" + message['role'] + '\\n' + "
-    "message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}";
+    "message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}{{ '<|im_start|>assistant\\n' }}";
 // As Qwen2.5's template: a first opening that code follows, then the literal.
 constexpr std::string_view kQwen =
     "{%- if tools %}{{- '<|im_start|>system\\n' }}{%- else %}{{- '<|im_start|>system\\nYou are "
     "Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\\n' }}{%- endif %}"
-    "{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}";
+    "{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}"
+    "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}";
 
 ChatTemplate must_parse(std::string_view jinja) {
   auto chat = ChatTemplate::from_text(jinja, "test");
@@ -58,6 +59,78 @@ TEST(ChatTemplate, OtherTemplatesAreErrors) {
     ASSERT_FALSE(chat.ok());
     EXPECT_THAT(chat.error().message, HasSubstr("model.gguf: the chat template ("));
     EXPECT_THAT(chat.error().message, HasSubstr("chatml, "));
+  }
+}
+
+// A golden template with one place of it spelled otherwise.
+struct Changed {
+  const char* file;
+  std::string_view from;
+  std::string_view to;
+};
+
+std::string changed(const Changed& change) {
+  std::string jinja = read_file(golden_path(std::string("chat/") + change.file));
+  const size_t at = jinja.find(change.from);
+  EXPECT_NE(at, std::string::npos) << change.file << ": " << change.from;
+  if (at != std::string::npos) jinja.replace(at, change.from.size(), change.to);
+  return jinja;
+}
+
+// What is published elsewhere and differs in what the model sees.
+TEST(ChatTemplate, LookAlikesAreErrors) {
+  for (const Changed& change : {
+           Changed{"smollm2.jinja", "assistant\n'", "assistant\n<think>\n'"},
+           Changed{"qwen2.5.jinja", "'<|im_start|>assistant\\n'",
+                   "'<|im_start|>assistant\\n<judge>\\n'"},
+           Changed{"qwen2.5.jinja", "{%- if tools %}", "{%- if true %}"},
+           Changed{"qwen3.jinja", "is false", "is true"},
+           Changed{"qwen3.5.jinja", "{%- if tools %}", "{{- reasoning_effort }}{%- if tools %}"},
+           Changed{"qwen3.5-small.jinja", "{%- if tools %}", "{{- bos_token }}{%- if tools %}"},
+           Changed{"qwen3-instruct.jinja", "{%- if tools %}", "{%- if thinking_mode %}"},
+           Changed{"qwq.jinja", "<think>\\n' }}", "<think>\\n' ~ enable_thinking }}"},
+           Changed{"llama3.jinja", " | trim", ""},
+           Changed{"llama3.jinja", "<|end_header_id|>\\n\\n", "<|end_header_id|>\\n"},
+           Changed{"llama3.1.jinja", "Today Date: ", "Date: "},
+           Changed{"gemma3.jinja", "+ '\n\n'", "+ '\n'"},
+           Changed{"glm4.jinja", "<|assistant|>{% endif %}", "<|assistant|>\n{% endif %}"},
+           Changed{"glm4.5.jinja", "<|user|>\n{{", "<|user|>{{"},
+           Changed{"deepseek-v3.jinja", "{{ns.system_prompt}}", "{{ns.system_prompt + '\\n\\n'}}"},
+           Changed{"deepseek-r1.jinja", "<think>\\n'", "<think>\\n</think>\\n'"},
+           Changed{"deepseek-r1-0528.jinja", "'<｜User｜>' + content",
+                   "'<｜User｜>' + content + '<｜end▁of▁sentence｜>'"},
+           Changed{"deepseek-v3.1.jinja", "{{'</think>'}}", "{{'<think></think>'}}"},
+       }) {
+    EXPECT_FALSE(ChatTemplate::from_text(changed(change), "test").ok())
+        << change.file << ": " << change.to;
+  }
+}
+
+// What is published elsewhere and does not.
+TEST(ChatTemplate, OtherSpellingsAreRecognised) {
+  struct Spelling {
+    Changed change;
+    const char* format;
+  };
+  for (const Spelling& spelling : {
+           Spelling{
+               {"qwen3-thinking.jinja", "'</think>' in content", "'</think>' in message.content"},
+               "qwen3-thinking"},
+           Spelling{{"llama3.jinja", "message['role']", "message[\"role\"]"}, "llama3"},
+           Spelling{{"gemma3.jinja", "messages[0]['content'] + '\n\n'",
+                     "raise_exception('System role not supported')"},
+                    "gemma"},
+           Spelling{{"glm4.5.jinja", "{{ visible_text(m.content) }}",
+                     "{% set content = visible_text(m.content) %}{{ content }}"},
+                    "glm4.5"},
+           Spelling{{"deepseek-v3.jinja", "'<｜User｜>' + message['content']",
+                     "'<｜User｜>' + message['content'] + '<｜Assistant｜>'"},
+                    "deepseek-v3"},
+           Spelling{{"deepseek-r1-0528.jinja", "'<｜User｜>' + content",
+                     "'<｜User｜>' + content + '<｜Assistant｜>'"},
+                    "deepseek-r1-0528"},
+       }) {
+    EXPECT_EQ(must_parse(changed(spelling.change)).name(), spelling.format);
   }
 }
 
