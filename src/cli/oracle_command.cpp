@@ -19,7 +19,7 @@ using engine::OracleReport;
 struct OracleOptions {
   std::string folder;
   std::string backend = "cpu";
-  std::string numerics = "reference";
+  std::string numerics;  // "": reference, or exact where weights are packed
   QuantOptions quant;
   std::vector<std::string> sets;
   bool json = false;
@@ -61,17 +61,24 @@ nlohmann::json to_json(const OracleReport& report, const OracleOptions& options)
                              {"column", mismatch.column},
                              {"got", mismatch.got},
                              {"expected", mismatch.expected},
+                             {"difference", mismatch.difference},
                              {"text", mismatch_text(mismatch)}};
   }
   return json;
 }
 
 std::string last_line(const OracleReport& report) {
-  if (!report.passed) {
-    return fmt::format("fail: {}", report.first_failure ? mismatch_text(*report.first_failure)
-                                                        : "nothing was compared");
-  }
   const bool absolute = report.tolerance.measure == OracleMeasure::kAbsolute;
+  if (!report.passed) {
+    if (!report.first_failure) return "fail: nothing was compared";
+    const engine::OracleMismatch& mismatch = *report.first_failure;
+    std::string text = fmt::format("fail: {}", mismatch_text(mismatch));
+    if (mismatch.difference > 0) {
+      text += fmt::format("; {} {:.2e}, limit {:.0e}", absolute ? "difference" : "row ratio",
+                          mismatch.difference, report.tolerance.limit);
+    }
+    return text;
+  }
   const double logits = absolute ? report.largest_logit_difference : report.largest_logit_row_ratio;
   const double hidden =
       absolute ? report.largest_hidden_difference : report.largest_hidden_row_ratio;
@@ -82,11 +89,19 @@ std::string last_line(const OracleReport& report) {
       report.greedy_equal, report.greedy_tokens);
 }
 
-Result<ExitCode> check(const OracleOptions& options) {
+Result<ExitCode> check(OracleOptions options) {
+  if (options.numerics.empty()) {
+    options.numerics = options.quant.scheme == "none" ? "reference" : "exact";
+  }
   engine::SessionOptions session;
   TRY_ASSIGN(session.switches, oracle_switches(options));
   TRY_ASSIGN(const auto model, open_model(options.folder, options.quant, options.backend));
-  TRY_ASSIGN(const OracleReport report, engine::check_oracle(*model, session));
+  std::unique_ptr<engine::LoadedModel> on_cpu;
+  if (model->is_packed() && options.backend != "cpu") {
+    TRY_ASSIGN(on_cpu, open_model(options.folder, options.quant, "cpu"));
+  }
+  TRY_ASSIGN(const OracleReport report,
+             engine::check_oracle(*model, session, on_cpu ? on_cpu.get() : model.get()));
   if (options.json) {
     print_json(to_json(report, options));
   } else {
@@ -109,7 +124,9 @@ void add_oracle_command(Cli& cli) {
       ->required()
       ->type_name("DIR");
   add_backend_option(*command, options->backend);
-  command->add_option("--numerics", options->numerics, "reference, exact or fast (reference)")
+  command
+      ->add_option("--numerics", options->numerics,
+                   "reference, exact or fast (reference; exact with --quant)")
       ->check(one_of({"reference", "exact", "fast"}));
   add_quant_options(*command, options->quant);
   command->add_option("--set", options->sets, "set a switch (repeatable)")

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 
+#include "base/check.h"
 #include "engine/oracle_case.h"
 #include "engine/sampler.h"
 
@@ -85,11 +87,15 @@ class Checker {
       keep_largest(report_.largest_hidden_difference, row.scaled);
       keep_largest(report_.largest_hidden_row_ratio, row.ratio);
       ++report_.hidden_rows;
-      if (within(row.scaled, row.ratio)) continue;
+      const double difference = measured(row.scaled, row.ratio);
+      if (difference <= report_.tolerance.limit) continue;  // false for what is no number
       const auto at = static_cast<size_t>(position * hidden.columns + row.column);
-      fail(fmt::format("hidden {}", layer), position, row.column,
-           static_cast<double>(hidden.data[r * hidden.columns + row.column]),
-           static_cast<double>(expected[at]));
+      fail({.what = fmt::format("hidden {}", layer),
+            .row = position,
+            .column = row.column,
+            .got = static_cast<double>(hidden.data[r * hidden.columns + row.column]),
+            .expected = static_cast<double>(expected[at]),
+            .difference = difference});
     }
   }
 
@@ -103,10 +109,14 @@ class Checker {
       keep_largest(report_.largest_logit_difference, row.largest);
       keep_largest(report_.largest_logit_row_ratio, row.ratio);
       ++report_.logit_rows;
-      if (within(row.largest, row.ratio)) continue;
-      fail("logits", first_position + r, row.column,
-           static_cast<double>(logits.data[r * logits.columns + row.column]),
-           static_cast<double>(expected[static_cast<size_t>(row.column)]));
+      const double difference = measured(row.largest, row.ratio);
+      if (difference <= report_.tolerance.limit) continue;  // false for what is no number
+      fail({.what = "logits",
+            .row = first_position + r,
+            .column = row.column,
+            .got = static_cast<double>(logits.data[r * logits.columns + row.column]),
+            .expected = static_cast<double>(expected[static_cast<size_t>(row.column)]),
+            .difference = difference});
     }
   }
 
@@ -115,7 +125,10 @@ class Checker {
       ++report_.greedy_tokens;
       if (token != prompt.greedy[step]) {
         if (!(prompt.min_top2_margin <= report_.tolerance.greedy_margin)) {
-          fail("greedy token", static_cast<int64_t>(step), 0, token, prompt.greedy[step]);
+          fail({.what = "greedy token",
+                .row = static_cast<int64_t>(step),
+                .got = static_cast<double>(token),
+                .expected = static_cast<double>(prompt.greedy[step])});
         }
         return {};  // from here on the two continue different texts
       }
@@ -128,14 +141,14 @@ class Checker {
     return {};
   }
 
-  [[nodiscard]] bool within(double absolute, double ratio) const {
-    const double value = report_.tolerance.measure == OracleMeasure::kAbsolute ? absolute : ratio;
-    return value <= report_.tolerance.limit;
+  [[nodiscard]] double measured(double absolute, double ratio) const {
+    return report_.tolerance.measure == OracleMeasure::kAbsolute ? absolute : ratio;
   }
 
-  void fail(std::string what, int64_t row, int64_t column, double got, double expected) {
+  void fail(OracleMismatch mismatch) {
     if (report_.first_failure) return;
-    report_.first_failure = {std::move(what), index_, row, column, got, expected};
+    mismatch.prompt = index_;
+    report_.first_failure = std::move(mismatch);
   }
 
   static std::span<const float> row_of(const float* data, int64_t row, int64_t columns) {
@@ -191,15 +204,72 @@ OracleTolerance oracle_tolerance(const LoadedModel& model, const kernels::Switch
   return {OracleMeasure::kRowNorm, 1e-4, 1e-3};
 }
 
-Result<OracleReport> check_oracle(const LoadedModel& model, const SessionOptions& options) {
+namespace {
+
+// The prompt as the session computes it, recorded at the same places.
+Result<OraclePrompt> record_prompt(Session& session, const OraclePrompt& like) {
+  OraclePrompt prompt;
+  prompt.tokens = like.tokens;
+  prompt.logit_rows = like.logit_rows;
+  prompt.hidden.resize(like.hidden.size());
+  TRY(session.truncate(0));
+  if (!like.hidden.empty()) {
+    session.observe([&](int64_t layer, Activation hidden) {
+      auto& rows = prompt.hidden[static_cast<size_t>(layer)];
+      rows.insert(rows.end(), hidden.data, hidden.data + hidden.rows * hidden.columns);
+    });
+  }
+  std::vector<float> rows;  // of every position
+  int64_t columns = 0;
+  const Status status = session.prefill_all(prompt.tokens, [&](int64_t, Activation logits) {
+    columns = logits.columns;
+    rows.insert(rows.end(), logits.data, logits.data + logits.rows * columns);
+  });
+  session.observe({});
+  TRY(status);
+  prompt.logits.assign(rows.end() - prompt.logit_rows * columns, rows.end());
+  std::vector<float> last(rows.end() - columns, rows.end());
+  prompt.min_top2_margin = std::numeric_limits<double>::infinity();
+  while (prompt.greedy.size() < like.greedy.size()) {
+    TRY_ASSIGN(const kernels::Pick pick, pick_token(last));
+    prompt.greedy.push_back(pick.token);
+    prompt.min_top2_margin = std::min(prompt.min_top2_margin, static_cast<double>(pick.margin));
+    if (prompt.greedy.size() == like.greedy.size()) break;
+    TRY_ASSIGN(const std::span<const float> logits, session.decode(pick.token));
+    last.assign(logits.begin(), logits.end());
+  }
+  return prompt;
+}
+
+// Replaces what was recorded by what `model` computes in reference numerics.
+Status record_again(const LoadedModel& model, const SessionShape& shape,
+                    std::vector<OraclePrompt>& prompts) {
+  SessionOptions options;
+  TRY(options.switches.set("numerics", "reference"));
+  options.shape = shape;
+  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::create(model, options));
+  for (OraclePrompt& prompt : prompts) {
+    TRY_ASSIGN(prompt, record_prompt(*session, prompt));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<OracleReport> check_oracle(const LoadedModel& model, const SessionOptions& options,
+                                  const LoadedModel* reference) {
   const models::ModelInfo& info = model.model().info();
-  TRY_ASSIGN(const std::vector<OraclePrompt> prompts, read_oracle_case(model.checkpoint(), info));
+  TRY_ASSIGN(std::vector<OraclePrompt> prompts, read_oracle_case(model.checkpoint(), info));
   SessionOptions adapted = options;
   adapted.shape.logit_rows = models::LogitRows::kAll;
   adapted.shape.capacity = 0;
   for (const OraclePrompt& prompt : prompts) {
     const auto needed = static_cast<int64_t>(prompt.tokens.size() + prompt.greedy.size());
     adapted.shape.capacity = std::max(adapted.shape.capacity, needed);
+  }
+  if (model.is_packed()) {
+    RECKON_CHECK(reference != nullptr);
+    TRY(record_again(*reference, adapted.shape, prompts));
   }
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::create(model, adapted));
   OracleReport report;

@@ -1,14 +1,15 @@
 // Checking the engine against recorded reference results (oracle_case.h), prompt by prompt: every
 // recorded row of logits, the hidden states where they are recorded, and the greedy continuation.
 //
+// A model that was packed at load computes something else than what was recorded: it is held
+// against the CPU's reference numerics on the same packed weights, at the same places.
+//
 // Tolerances (docs/numerics.md):
 //  - numerics=reference: each logit within 2e-3, each hidden value within 2e-3 of max(1,
-//  |expected|);
+//    |expected|);
 //  - otherwise each row by ||difference|| / ||expected||: 1e-4 for float weights (float32
-//    activations), 5e-3 for them on a GPU (half precision; 2e-2 where fast kernels
-//    round to bf16), 2e-2 for quantised ones. A model that
-//    was packed at load is held to the latter in every numerics: what packing costs is part of the
-//    difference.
+//    activations), 5e-3 for them on a GPU (half precision; 2e-2 where fast kernels round to bf16),
+//    2e-2 for quantised and packed ones.
 // Greedy tokens must all be equal where the recorded margins are wide enough for the tolerance
 // (over 1e-3; in other than reference numerics over 0.05 on a GPU, over 0.5 for quantised weights);
 // on a narrower path another order of summation may pick another token, and the comparison ends at
@@ -39,6 +40,7 @@ struct OracleMismatch {
   int64_t column = 0;  // the worst of the row; 0 for a greedy token
   double got = 0;
   double expected = 0;
+  double difference = 0;  // of the row, as the tolerance measures it; 0 for a greedy token
 };
 // "prompt 3, logits, row 12, column 77: got 1.25, expected 1.5"
 [[nodiscard]] std::string mismatch_text(const OracleMismatch& mismatch);
@@ -64,8 +66,10 @@ struct OracleReport {
 
 // Runs the case of `model`; the options' shape is chosen here (it fits the longest prompt). A case
 // that disagrees is a report, not an error; errors are files that cannot be read or do not match
-// the model, and what sessions report.
+// the model, and what sessions report. `reference`: the same checkpoint packed in the same way, on
+// the CPU (it may be `model` itself), where `model` is packed; else it is not used.
 [[nodiscard]] Result<OracleReport> check_oracle(const LoadedModel& model,
-                                                const SessionOptions& options);
+                                                const SessionOptions& options,
+                                                const LoadedModel* reference = nullptr);
 
 }  // namespace reckon::engine

@@ -62,6 +62,29 @@ TEST_P(Oracle, AgreesWithTheDefaults) {
 
 INSTANTIATE_TEST_SUITE_P(Golden, Oracle, ::testing::ValuesIn(oracle_models()), test_name);
 
+TEST(OracleReports, PackedWeightsAreComparedWithTheirOwnReference) {
+  for (const char* path : {"oracle/llama-h48-untied", "gguf/tiny-qwen3.gguf"}) {
+    for (const char* scheme : {"q4", "q8"}) {
+      ModelOptions options;
+      options.quant = *models::QuantScheme::parse(scheme);
+      const auto model = open_model(golden_path(path), options);
+      ASSERT_NE(model, nullptr);
+      for (const Assignments& assignments :
+           {Assignments{"prefill.numerics=exact"}, Assignments{}}) {
+        const auto report =
+            check_oracle(*model, {switches_of(assignments), {}, std::nullopt}, model.get());
+        ASSERT_TRUE(report.ok()) << report.error().message;
+        EXPECT_TRUE(report->passed)
+            << path << " " << scheme << ": "
+            << (report->first_failure ? mismatch_text(*report->first_failure) : "");
+        EXPECT_GT(report->logit_rows, 0);
+        EXPECT_GT(report->greedy_tokens, 0);
+        EXPECT_GT(report->largest_logit_row_ratio, 0);  // not compared with themselves
+      }
+    }
+  }
+}
+
 TEST(OracleReports, EveryRecordedNumberIsCompared) {
   const OracleReport report = check(golden_path("oracle/llama-s0"), {"numerics=reference"});
   EXPECT_EQ(report.prompts, 6);
