@@ -13,7 +13,7 @@ namespace reckon::cli {
 
 void add_audit_option(CLI::App& command, bool& audit) {
   command.add_flag("--audit-buffers", audit,
-                   "list what was allocated and never read (exit code 4 where there is any)");
+                   "list what was allocated and never read (exit code 4: some was)");
 }
 
 std::string audit_text(const engine::AuditReport& report) {

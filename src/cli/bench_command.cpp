@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -128,10 +129,22 @@ Result<std::vector<BenchTest>> run_tests(engine::Session& session, const BenchOp
   return tests;
 }
 
-// Of its files; of the weights where there are none.
+// Of its weights in the format that the row names.
 uint64_t model_bytes(const engine::LoadedModel& model) {
-  return model.checkpoint().files().empty() ? model.model().info().weight_bytes
-                                            : model.checkpoint().total_bytes();
+  int64_t bytes = 0;
+  for (const models::PlacedWeight& weight : model.weights()) {
+    bytes += weight.placed.n * row_bytes(weight.placed.type, weight.placed.k);
+  }
+  return static_cast<uint64_t>(bytes);
+}
+
+// A synthetic model's name, else that of the file or folder.
+std::string model_label(const engine::LoadedModel& model) {
+  constexpr size_t kMost = 28;
+  if (const std::string& name = model.checkpoint().display_name(); !name.empty()) return name;
+  const std::filesystem::path path(model.checkpoint().path());
+  const std::filesystem::path last = path.has_filename() ? path : path.parent_path();
+  return shorten(one_line(last.stem().string()), kMost);
 }
 
 // ---- the roofline ----
@@ -247,9 +260,9 @@ Table to_table(const std::vector<BenchTest>& tests, const engine::LoadedModel& m
     columns.push_back({"of"});
   }
   Table table(std::move(columns));
-  const std::string& synthetic = model.checkpoint().display_name();
+  const std::string label = model_label(model);
   for (const BenchTest& test : tests) {
-    std::vector<std::string> cells = {synthetic.empty() ? model.model().info().family : synthetic,
+    std::vector<std::string> cells = {label,
                                       format_bytes_short(model_bytes(model)),
                                       model.weight_format(),
                                       session.planner().device().backend,
@@ -371,7 +384,7 @@ void add_bench_command(Cli& cli) {
                     "measure what this machine can do at most, and print shares of it");
   command
       ->add_option("--buffer", options->buffer,
-                   "how much --roofline reads (8 times the last-level cache; 8 GiB on a GPU)")
+                   "what --roofline reads (8 times the last cache; 8 GiB on a GPU)")
       ->type_name("SIZE");
   command->footer(
       "Examples:\n"

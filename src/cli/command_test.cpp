@@ -141,6 +141,7 @@ TEST(Command, PrintsHelpForEveryCommand) {
     EXPECT_EQ(help.err, "") << name;
     // Examples are of the command itself.
     for (const std::string& line : lines_of(help.out)) {
+      EXPECT_LE(line.size(), 100U) << name << ": " << line;
       if (line.starts_with("  reckon ") && line.find("--ledger") == std::string::npos) {
         EXPECT_THAT(line, StartsWith(("  reckon " + name))) << name;
       }

@@ -260,7 +260,7 @@ void add_workload(CLI::App& command, ConsultOptions& options) {
 
 void add_ledger_consult(Cli& cli, CLI::App& group) {
   CLI::App* command = group.add_subcommand(
-      "consult", "does the ledger already know? Exit code 3 where it knows all that is asked");
+      "consult", "does the ledger already know? (exit code 3: all that is asked)");
   auto options = std::make_shared<ConsultOptions>();
   CLI::Option* file =
       command->add_option("queue", options->file, "a queue file")->type_name("QUEUE");

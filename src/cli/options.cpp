@@ -52,7 +52,7 @@ CLI::Validator one_of(std::vector<std::string> words) {
 void add_engine_options(CLI::App& command, EngineOptions& options) {
   command
       .add_option("-m,--model", options.model,
-                  "a GGUF file, a Hugging Face folder, a name such as smollm2, or synth:NAME")
+                  "a GGUF file, a Hugging Face folder, smollm2 or synth:NAME")
       ->required()
       ->type_name("MODEL");
   command.add_option("--layers", options.layers, "cut a synthetic model's depth to N layers")
@@ -68,10 +68,14 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->check(whole_number(1, kMostTokens));
   command.add_option("--chunk", options.chunk, "prefill chunk (short for --set prefill.chunk=C)")
       ->type_name("C")
-      ->check(whole_number(1, kMostTokens));
+      ->check(whole_number(1, 4096));
   command
       .add_option("--memory-limit", options.memory_limit, "refuse to take more: 8GiB, 8GB or 75%")
-      ->type_name("SIZE");
+      ->type_name("SIZE")
+      ->check([](const std::string& text) {
+        const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
+        return bare ? fmt::format("'{0}' has no unit: {0}GiB, {0}MiB or {0}%?", text) : "";
+      });
 }
 
 void add_backend_option(CLI::App& command, std::string& backend) {
@@ -84,7 +88,7 @@ void add_backend_option(CLI::App& command, std::string& backend) {
 void add_quant_options(CLI::App& command, QuantOptions& options) {
   command
       .add_option("--quant", options.scheme,
-                  fmt::format("pack the matrices at load: {}, or a .yaml file of rules (none)",
+                  fmt::format("pack matrices at load: {} or a .yaml (none)",
                               join(models::QuantScheme::names(), ", ")))
       ->type_name("SCHEME");
   command.add_flag("--no-cache", options.no_cache,

@@ -120,7 +120,7 @@ void add_oracle_command(Cli& cli) {
   auto options = std::make_shared<OracleOptions>();
   command
       ->add_option("dir", options->folder,
-                   "checkpoint folder with oracle.safetensors, or a GGUF file beside its results")
+                   "a folder with oracle.safetensors, or a GGUF file beside its results")
       ->required()
       ->type_name("DIR");
   add_backend_option(*command, options->backend);

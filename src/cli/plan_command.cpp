@@ -231,7 +231,7 @@ Result<ExitCode> run_plan(const PlanOptions& options) {
 
 void add_plan_command(Cli& cli) {
   CLI::App* command = cli.app.add_subcommand(
-      "plan", "show what would be allocated and which kernel every shape gets, and why");
+      "plan", "show what would be allocated and which kernel runs what, and why");
   auto options = std::make_shared<PlanOptions>();
   add_engine_options(*command, options->engine);
   command->add_option("-p,--prompt", options->prompt, "plan for a prompt of N tokens")

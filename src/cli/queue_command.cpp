@@ -28,7 +28,7 @@ struct QueueOptions {
 
 void add_auto_pairs(CLI::App& command, QueueOptions& options) {
   command.add_flag("--auto-pairs", options.auto_pairs,
-                   "take as many rounds and pairs as the claim needs, instead of refusing");
+                   "take the rounds and pairs that the claim needs, do not refuse");
 }
 
 Result<ExitCode> check(const Cli& cli, const QueueOptions& options) {

@@ -78,6 +78,7 @@ Result<std::optional<ChatTemplate>> chat_template(const LoadedModel& model,
 Result<std::vector<int32_t>> prompt_tokens(const std::optional<ChatTemplate>& chat,
                                            const Tokenizer& tokenizer, const RunOptions& options) {
   TRY_ASSIGN(const std::string text, prompt_text(options));
+  if (text.empty()) return usage_error("the prompt is empty");
   if (!chat) return with_prefix(tokenizer, tokenizer.encode(text, Special::kParse));
   std::vector<ChatMessage> messages;
   if (options.chat.system) messages.push_back({"system", *options.chat.system});
@@ -183,6 +184,18 @@ std::string statistics(const Generation& generation, const Session& session) {
                      format_bytes_short(session.arenas().peak_bytes()));
 }
 
+std::vector<std::string> notes_of(const LoadedModel& model, bool has_template,
+                                  const RunOptions& options) {
+  std::vector<std::string> notes = model.notes();
+  if (!has_template && !options.raw) {
+    notes.emplace_back("this checkpoint has no chat template: the text is continued as with --raw");
+  }
+  if (const std::string note = sampling_note(options.sampling); !note.empty()) {
+    notes.push_back(note);
+  }
+  return notes;
+}
+
 Result<ExitCode> run(const RunOptions& options) {
   TRY_ASSIGN(const kernels::SwitchSet switches, parse_switches(options.engine));
   TRY_ASSIGN(const auto model, open_model(options.engine));
@@ -197,7 +210,9 @@ Result<ExitCode> run(const RunOptions& options) {
   if (options.audit_buffers) session_opts.audit = &audit;
   TRY_ASSIGN(const auto session, Session::create(*model, session_opts));
 
-  if (!options.quiet && !options.json) print_notes(model->notes());
+  TRY(engine::Sampler::create(options.sampling.sampler));
+  const std::vector<std::string> notes = notes_of(*model, chat.has_value(), options);
+  if (!options.quiet && !options.json) print_notes(notes);
   if (options.trace) TRY(check_writable(*options.trace));
   engine::GenerateOptions generate;
   generate.max_tokens = options.max_tokens;
@@ -214,7 +229,7 @@ Result<ExitCode> run(const RunOptions& options) {
              engine::generate(*session, prompt, generate, tokenizer, sink));
   const engine::AuditReport audited = engine::audit_report(audit);
   if (options.json) {
-    nlohmann::json result = result_json(generation, text, *session, model->notes(), options);
+    nlohmann::json result = result_json(generation, text, *session, notes, options);
     if (options.audit_buffers) result["audit"] = audit_json(audited);
     print_json(result);
   } else if (!text.empty() && text.back() != '\n') {

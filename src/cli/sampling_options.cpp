@@ -39,6 +39,14 @@ void add_sampling_options(CLI::App& command, SamplingOptions& options) {
       ->allow_extra_args(false);
 }
 
+std::string sampling_note(const SamplingOptions& options) {
+  const engine::SamplerOptions& sampler = options.sampler;
+  const engine::SamplerOptions defaults;
+  const bool set = sampler.seed != defaults.seed || !sampler.filters.keeps_all();
+  if (sampler.temperature > 0 || !set) return "";
+  return "at temperature 0 the likeliest token is taken: seed and filters have no effect";
+}
+
 nlohmann::json sampling_json(const SamplingOptions& options) {
   const engine::SamplerOptions& sampler = options.sampler;
   return {{"temperature", sampler.temperature},

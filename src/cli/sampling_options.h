@@ -19,6 +19,9 @@ struct SamplingOptions {
 // --temperature, --top-k, --top-p, --min-p, --repeat-penalty, --repeat-last, --seed, --stop.
 void add_sampling_options(CLI::App& command, SamplingOptions& options);
 
+// That options have no effect at temperature 0; "" where that is not so.
+[[nodiscard]] std::string sampling_note(const SamplingOptions& options);
+
 // The options as --json reports them: temperature, top_k, ...
 [[nodiscard]] nlohmann::json sampling_json(const SamplingOptions& options);
 

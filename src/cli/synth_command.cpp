@@ -82,8 +82,8 @@ Result<ExitCode> run_synth(const SynthOptions& options) {
 }  // namespace
 
 void add_synth_command(Cli& cli) {
-  CLI::App* command = cli.app.add_subcommand(
-      "synth", "write a checkpoint with random weights in the dimensions of a named model");
+  CLI::App* command =
+      cli.app.add_subcommand("synth", "write a checkpoint with random weights in a named shape");
   auto options = std::make_shared<SynthOptions>();
   command
       ->add_option("name", options->name,

@@ -58,7 +58,8 @@ StatusLine::~StatusLine() {
 }
 
 void StatusLine::show(const std::string& text) {
-  if (!enabled_) return;
+  if (!enabled_ || (shown_ && text == text_)) return;
+  text_ = text;
   // Bytes for columns: a status line is plain ASCII but for what a user named.
   fmt::print(stderr, "\r{}\033[K", text.substr(0, terminal_columns() - 1));
   std::fflush(stderr);

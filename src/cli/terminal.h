@@ -25,13 +25,14 @@ class StatusLine {
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
 
-  // Cut to the terminal's width.
+  // Cut to the terminal's width; what stands there already is not drawn again.
   void show(const std::string& text);
   void clear();
 
  private:
   bool enabled_;
   bool shown_ = false;
+  std::string text_;  // shown last
 };
 
 }  // namespace reckon::cli

@@ -15,6 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -30,6 +31,12 @@ std::vector<kernels::Backend*> backends() {
 }
 
 // A copy of a golden model in a folder where files may be put, and a cache folder.
+// The load that keeps packed weights says so.
+std::vector<std::string> without_kept(std::vector<std::string> notes) {
+  std::erase_if(notes, [](const std::string& note) { return note.starts_with("kept "); });
+  return notes;
+}
+
 class PackedCacheTest : public ::testing::TestWithParam<std::string> {
  protected:
   PackedCacheTest() {
@@ -86,7 +93,7 @@ TEST_P(PackedCacheTest, EveryLoadGivesTheSameBits) {
       EXPECT_TRUE(same_bits(first.logits, plain.logits)) << name;
       EXPECT_TRUE(same_bits(second.logits, plain.logits)) << name;
       EXPECT_EQ(fs::last_write_time(paths(name)[0]), written) << name;
-      EXPECT_EQ(first.notes, plain.notes);
+      EXPECT_EQ(without_kept(first.notes), plain.notes);
       EXPECT_EQ(second.notes, plain.notes);
     }
   }
@@ -136,7 +143,7 @@ TEST_P(PackedCacheTest, ADamagedOrStaleFileIsPackedAgainWithANote) {
   }
   const Loaded repaired = load(options("q4"));
   EXPECT_TRUE(same_bits(repaired.logits, plain.logits));
-  EXPECT_THAT(repaired.notes.back(), HasSubstr("are damaged; packed again"));
+  EXPECT_THAT(repaired.notes, Contains(HasSubstr("are damaged; packed again")));
   EXPECT_EQ(load(options("q4")).notes, plain.notes);
   fs::resize_file(path, fs::file_size(path) / 2);
   EXPECT_TRUE(same_bits(load(options("q4")).logits, plain.logits));
@@ -146,7 +153,7 @@ TEST_P(PackedCacheTest, ADamagedOrStaleFileIsPackedAgainWithANote) {
   fs::copy(paths("q8")[0], path, fs::copy_options::overwrite_existing);
   const Loaded replaced = load(options("q4"));
   EXPECT_TRUE(same_bits(replaced.logits, plain.logits));
-  EXPECT_THAT(replaced.notes.back(), HasSubstr("another model or scheme; packed again"));
+  EXPECT_THAT(replaced.notes, Contains(HasSubstr("another model or scheme; packed again")));
 }
 
 TEST_P(PackedCacheTest, WhereTheModelsFolderWillNotDoTheUsersDoes) {

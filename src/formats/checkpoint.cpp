@@ -191,6 +191,13 @@ class CheckpointBuilder {
 
  private:
   static Status open_gguf(Checkpoint::State& state) {
+    const std::filesystem::path path(state.path);
+    if (path.extension() == ".safetensors" || path.extension() == ".json") {
+      return file_error(
+          state.path, fmt::format("a part of a Hugging Face checkpoint: expected its "
+                                  "folder, {}",
+                                  path.parent_path().empty() ? "." : path.parent_path().string()));
+    }
     TRY_ASSIGN(state.shards, open_gguf_shards(state.path));
     state.gguf = &state.shards[0];
     TRY_ASSIGN(const std::string_view name, state.gguf->string("general.architecture"));

@@ -2,34 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
 #include "base/text.h"
+#include "formats/cache_folder.h"
 #include "formats/synthetic.h"
 
 namespace reckon {
-namespace {
-
-// The value of an environment variable that is an absolute path, or "".
-std::string absolute_from_environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && value[0] == '/' ? value : "";
-}
-
-}  // namespace
-
 std::span<const std::string> shipped_models() {
   static const std::vector<std::string> names = {"gemma3", "smollm2"};
   return names;
 }
 
 std::string model_cache_folder() {
-  std::string cache = absolute_from_environment("XDG_CACHE_HOME");
-  if (cache.empty()) cache = absolute_from_environment("HOME") + "/.cache";
-  return cache + "/reckon/models";
+  return cache_folder() + "/models";
 }
 
 Result<std::string> resolve_model(std::string_view typed) {

@@ -27,9 +27,7 @@ Result<Tokenizer> Tokenizer::from_checkpoint(const Checkpoint& checkpoint) {
 Result<Tokenizer> Tokenizer::from_folder(const std::string& folder) {
   std::error_code ignored;
   if (!std::filesystem::exists(std::filesystem::path(folder) / "tokenizer.json", ignored)) {
-    return file_error(folder,
-                      "text needs a tokenizer: expected tokenizer.json in the folder, a GGUF file, "
-                      "or token ids in place of text");
+    return file_error(folder, "text needs a tokenizer: expected tokenizer.json in the folder");
   }
   TRY_ASSIGN(auto state, read_json_tokenizer(folder));
   return Tokenizer(std::move(state));

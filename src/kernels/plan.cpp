@@ -154,6 +154,10 @@ bool multiplies(Op op) {
   return op == Op::kMatmul || op == Op::kMatmulGroup || op == Op::kMatmulSwiglu;
 }
 
+bool reads_cache(Op op) {
+  return op == Op::kAttention || op == Op::kWindowAttention || op == Op::kRopeAttention;
+}
+
 // The setting that names the variant for a call, "auto" where none does.
 struct Forcing {
   std::string key;
@@ -314,7 +318,12 @@ Result<Choice> Planner::decide(const OpCall& call) const {
     choice.reason = "forced by " + forced.key;
   } else {
     choice.variant = best_row(table_, call, demand, limit);
-    if (choice.variant == nullptr) return no_kernel(table_, call, demand, limit);
+    if (choice.variant == nullptr) {
+      Error error = no_kernel(table_, call, demand, limit);
+      const std::string kv_type = switches_.get("kv.type");
+      if (kv_type == "auto" || !reads_cache(call.op)) return error;
+      return usage_error("kv.type=" + kv_type + ": " + error.message);
+    }
     choice.rule = "numerics-class";
     choice.reason = class_reason(table_, call, *choice.variant, demand, limit) +
                     isa_reason(call, *choice.variant, limit);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/bytes.h"
 #include "base/hash.h"
 #include "tensor/quantise.h"
 
@@ -115,7 +116,12 @@ void PackedCache::write_any(Weights weights, const LoadOptions& options, ThreadP
     if (why_not.size() == 1) fs::create_directories(fs::path(path).parent_path(), ignored);
     Status written = write_packed_file(path, key(), sources, pool, progress);
     if (written.ok()) written = use(path, key(), weights, nullptr);
-    if (written.ok()) return;
+    if (written.ok()) {
+      std::error_code unknown;
+      notes_.push_back(fmt::format("kept {} of packed weights for the next load: {}",
+                                   format_bytes_short(fs::file_size(path, unknown)), path));
+      return;
+    }
     why_not.push_back(written.error().message);
   }
   for (const std::string& reason : why_not) {

@@ -61,6 +61,16 @@ bool fits(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
+// Any of several patterns with | between them.
+bool fits_any(std::string_view patterns, std::string_view text) {
+  while (true) {
+    const size_t end = patterns.find('|');
+    if (fits(patterns.substr(0, end), text)) return true;
+    if (end == std::string_view::npos) return false;
+    patterns.remove_prefix(end + 1);
+  }
+}
+
 bool names_file(std::string_view text) {
   return text.ends_with(".yaml") || text.ends_with(".yml");
 }
@@ -133,7 +143,7 @@ bool QuantScheme::packs() const {
 
 const QuantScheme::Rule* QuantScheme::rule_for(std::string_view tensor) const {
   const auto found = std::ranges::find_if(
-      rules_, [tensor](const Rule& rule) { return fits(rule.pattern, tensor); });
+      rules_, [tensor](const Rule& rule) { return fits_any(rule.pattern, tensor); });
   return found == rules_.end() ? nullptr : &*found;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compare the speed of Reckon and llama.cpp on this machine's CPU, on the same GGUF file.
 
-    compare.py [--reckon build/release/reckon] [--threads 2] [--pairs 4] MODEL.gguf ...
+    compare.py [--reckon PROGRAM] [--threads 2] [--pairs 4] MODEL.gguf ...
 
 Runs pairs of fresh processes in turn, Reckon first in every other pair (ABBA), so that a slow
 minute of the machine hits both. A process loads the file, warms up, then prefills --prompt tokens
@@ -22,6 +22,7 @@ them. An engine that fails has no ratio: the tool stops and says which one.
 import argparse
 import json
 import os
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -165,7 +166,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("models", nargs="+", metavar="MODEL.gguf")
-    parser.add_argument("--reckon", default="build/release/reckon", help="the program (%(default)s)")
+    parser.add_argument(
+        "--reckon",
+        default=str(pathlib.Path(__file__).resolve().parents[2] / "build/release/reckon"),
+        help="the program (build/release/reckon of this checkout)",
+    )
     parser.add_argument("--python", default=sys.executable, help="that has llama_cpp (this one)")
     parser.add_argument("--threads", type=int, default=2, help="of both (%(default)s)")
     parser.add_argument("--pairs", type=int, default=4, help="of runs (%(default)s)")

@@ -11,9 +11,13 @@ Needs the PyPI package gguf.
 """
 
 import argparse
+import sys
 
-import gguf
-import numpy as np
+try:
+    import gguf
+    import numpy as np
+except ModuleNotFoundError as missing:
+    sys.exit(f"make_model.py needs the PyPI package gguf: {missing}")
 
 DEVIATION = 0.02  # of a weight
 
@@ -78,11 +82,11 @@ def main() -> None:
     parser.add_argument("output")
     parser.add_argument("--like", required=True, help="GGUF file whose tokenizer is copied")
     parser.add_argument("--type", choices=sorted(TYPES), default="q4_0", help="of the layers")
-    parser.add_argument("--layers", type=int, default=16)
-    parser.add_argument("--hidden", type=int, default=2048)
-    parser.add_argument("--mlp", type=int, default=8192)
-    parser.add_argument("--heads", type=int, default=32)
-    parser.add_argument("--kv-heads", type=int, default=8)
+    parser.add_argument("--layers", type=int, default=16, help="(%(default)s)")
+    parser.add_argument("--hidden", type=int, default=2048, help="(%(default)s)")
+    parser.add_argument("--mlp", type=int, default=8192, help="(%(default)s)")
+    parser.add_argument("--heads", type=int, default=32, help="(%(default)s)")
+    parser.add_argument("--kv-heads", type=int, default=8, help="(%(default)s)")
     options = parser.parse_args()
 
     rng = np.random.default_rng(1)

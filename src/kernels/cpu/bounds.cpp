@@ -145,14 +145,17 @@ constexpr LoopRow kLoops[] = {
      "vpdpwssd of 512 bits"},
     {"dot_i8_avx512vnni", "avx512vnni", dot_i8_avx512vnni, 2L * 64 * kAvx512Accumulators, false,
      "vpdpbusd of 512 bits"},
+    {"dot_bf16_amx", "amx_bf16", dot_bf16_amx, 2L * 4 * 16 * 16 * 32, true, "tdpbf16ps"},
 };
 
 // Which instruction sets the files of the loops were compiled for (cmake/modules.cmake).
 bool runs(const LoopRow& row, const Device& device, const std::vector<std::string>& features) {
   if (row.feature == nullptr) return device.best_isa == Isa::kScalar;
-  const bool wide = std::string_view(row.feature).starts_with("avx512");
-  return device.best_isa >= (wide ? Isa::kAvx512 : Isa::kAvx2) &&
-         std::ranges::find(features, row.feature) != features.end();
+  const std::string_view feature = row.feature;
+  const Isa needed = feature.starts_with("amx")      ? Isa::kAmx
+                     : feature.starts_with("avx512") ? Isa::kAvx512
+                                                     : Isa::kAvx2;
+  return device.best_isa >= needed && std::ranges::find(features, row.feature) != features.end();
 }
 
 struct Operands {

@@ -30,5 +30,7 @@ double madd_i8_avx2(const void* x, const void* y, int64_t iterations);
 double fma_f32_avx512(const void* x, const void* y, int64_t iterations);
 double dot_i16_avx512vnni(const void* x, const void* y, int64_t iterations);  // vpdpwssd
 double dot_i8_avx512vnni(const void* x, const void* y, int64_t iterations);   // vpdpbusd
+// tdpbf16ps on 4 tiles of 16 x 16 sums, 32 products each: the thread's tiles are free afterwards.
+double dot_bf16_amx(const void* x, const void* y, int64_t iterations);
 
 }  // namespace reckon::kernels::cpu
