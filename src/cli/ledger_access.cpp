@@ -15,12 +15,10 @@ Result<std::unique_ptr<ledger::Store>> open_ledger(const Cli& cli) {
   return ledger::open_store(location);
 }
 
-Result<ledger::Ledger> read_ledger(const ledger::Store& store) {
-  TRY_ASSIGN(const ledger::ReadReport report, store.read());
-  ledger::Ledger ledger = ledger::fold(report.events);
-  print_warnings(report.warnings);
-  print_warnings(ledger.warnings);
-  return ledger;
+Result<std::unique_ptr<ledger::Catalog>> read_catalog(const ledger::Store& store) {
+  TRY_ASSIGN(auto catalog, ledger::open_catalog(store));
+  print_warnings(catalog->warnings());
+  return catalog;
 }
 
 void print_warnings(const std::vector<std::string>& warnings) {

@@ -20,13 +20,14 @@ namespace reckon::cli {
 namespace {
 
 using ledger::Entry;
+using ledger::Summary;
 
 // This version's, and those of entries that it could not measure: another version's or engine's.
-std::vector<std::string> known_switches(const ledger::Ledger& ledger) {
+std::vector<std::string> known_switches(const std::vector<Summary>& entries) {
   std::vector<std::string> keys;
   for (const kernels::SwitchInfo& info : kernels::switch_registry()) keys.push_back(info.key);
-  for (const Entry& entry : ledger.entries) {
-    const std::string& key = entry.idea.scope.switch_key;
+  for (const Summary& entry : entries) {
+    const std::string& key = entry.switch_key;
     if (!key.empty() && std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
   }
   return keys;
@@ -34,18 +35,19 @@ std::vector<std::string> known_switches(const ledger::Ledger& ledger) {
 
 Result<ExitCode> list(const Cli& cli, const LedgerFilter& filter, bool json) {
   TRY_ASSIGN(const auto store, open_ledger(cli));
-  TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(*store));
-  TRY(check_filter(filter, known_switches(ledger)));
-  const std::vector<const Entry*> entries = matching(ledger.entries, filter);
+  TRY_ASSIGN(const auto catalog, read_catalog(*store));
+  TRY_ASSIGN(std::vector<Summary> all, catalog->list());
+  TRY(check_filter(filter, known_switches(all)));
+  const bool empty = all.empty();
+  const std::vector<Summary> entries = matching(std::move(all), filter);
   if (json) {
-    nlohmann::json all = nlohmann::json::array();
-    for (const Entry* entry : entries) all.push_back(entry_summary_json(*entry));
-    print_json({{"ledger", store->location()}, {"entries", all}});
+    nlohmann::json list = nlohmann::json::array();
+    for (const Summary& entry : entries) list.push_back(entry_summary_json(entry));
+    print_json({{"ledger", store->location()}, {"entries", std::move(list)}});
   } else if (!entries.empty()) {
     fmt::print("{}", list_table(entries).text());
   } else {
-    fmt::print("no {}entries in {}\n", ledger.entries.empty() ? "" : "matching ",
-               store->location());
+    fmt::print("no {}entries in {}\n", empty ? "" : "matching ", store->location());
   }
   return kExitDone;
 }
@@ -68,17 +70,17 @@ Result<std::string> unit_of(const Entry& entry) {
 
 Result<ExitCode> show(const Cli& cli, const ShowOptions& options) {
   TRY_ASSIGN(const auto store, open_ledger(cli));
-  TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(*store));
-  TRY_ASSIGN(const Entry* entry, ledger.resolve(options.id));
+  TRY_ASSIGN(const auto catalog, read_catalog(*store));
+  TRY_ASSIGN(const Entry entry, catalog->entry(options.id));
   if (options.queue) {
-    const std::string& queue = entry->idea.reproduce.queue_text;
-    if (queue.empty()) return failed(entry->id + " does not say how to reproduce it");
+    const std::string& queue = entry.idea.reproduce.queue_text;
+    if (queue.empty()) return failed(entry.id + " does not say how to reproduce it");
     fmt::print("{}", queue);
   } else if (options.json) {
-    print_json(entry_json(*entry));
+    print_json(entry_json(entry));
   } else {
-    TRY_ASSIGN(const std::string unit, unit_of(*entry));
-    fmt::print("{}", entry_page(*entry, {unit, cli.ledger}));
+    TRY_ASSIGN(const std::string unit, unit_of(entry));
+    fmt::print("{}", entry_page(entry, {unit, cli.ledger}));
   }
   return kExitDone;
 }

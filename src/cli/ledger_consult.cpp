@@ -26,7 +26,7 @@ using experiment::Prepared;
 using experiment::Queue;
 using ledger::Consultation;
 
-constexpr size_t kNearShown = 5;               // --json has them all
+constexpr size_t kNearShown = 5;               // --json has ledger::kNearest
 constexpr const char* kQuestion = "question";  // the experiment that --switch describes
 constexpr const char* kAnyPrompt = "Which kernel runs does not depend on the text.";
 constexpr const char* kWorkloadGroup = "With --switch, and the defaults of a queue";
@@ -138,7 +138,7 @@ Error plain_error(Error error) {
 }
 
 Result<Answer> ask(const Queue& queue, const Experiment& experiment, experiment::Runner& runner,
-                   const ledger::Ledger& ledger) {
+                   ledger::Catalog& catalog) {
   Answer answer;
   auto prepared = experiment::prepare(queue.path, experiment, runner);
   if (!prepared.ok()) return plain_error(prepared.error());
@@ -147,7 +147,7 @@ Result<Answer> ask(const Queue& queue, const Experiment& experiment, experiment:
   query.scope = answer.prepared.scope;
   query.claim = experiment.claim;
   query.sources = answer.prepared.sources;
-  answer.consultation = ledger::consult(ledger.entries, query);
+  TRY_ASSIGN(answer.consultation, catalog.consult(query));
   return answer;
 }
 
@@ -166,11 +166,10 @@ std::string answer_text(const Answer& answer) {
   if (!found.block && !found.join && found.allowed.empty() && found.stale.empty()) {
     page.line("  unknown", "no entry of this scope: worth measuring");
   }
-  for (size_t i = 0; i < std::min(found.near.size(), kNearShown); ++i) {
-    page.line("  near", ledger::near_text(found.near[i]));
-  }
-  if (found.near.size() > kNearShown) {
-    page.line("", fmt::format("and {} more", found.near.size() - kNearShown));
+  const size_t shown = std::min(found.near.size(), kNearShown);
+  for (size_t i = 0; i < shown; ++i) page.line("  near", ledger::near_text(found.near[i]));
+  if (found.near_count > shown) {
+    page.line("", fmt::format("and {} more", found.near_count - shown));
   }
   return page.text();
 }
@@ -193,7 +192,7 @@ Result<ExitCode> consult(const Cli& cli, const ConsultOptions& options) {
   }
   TRY_ASSIGN(const auto runner, adapters::open_runner("reckon"));
   TRY_ASSIGN(const auto store, open_ledger(cli));
-  TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(*store));
+  TRY_ASSIGN(const auto catalog, read_catalog(*store));
   std::vector<Answer> answers;
   std::vector<std::string> skipped;
   for (const Experiment& experiment : queue.experiments) {
@@ -201,7 +200,7 @@ Result<ExitCode> consult(const Cli& cli, const ConsultOptions& options) {
       skipped.push_back(experiment.id);
       continue;
     }
-    TRY_ASSIGN(Answer answer, ask(queue, experiment, *runner, ledger));
+    TRY_ASSIGN(Answer answer, ask(queue, experiment, *runner, *catalog));
     answers.push_back(std::move(answer));
   }
   nlohmann::json all = nlohmann::json::array();

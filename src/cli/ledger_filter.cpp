@@ -11,7 +11,7 @@
 namespace reckon::cli {
 namespace {
 
-using ledger::Entry;
+using ledger::Summary;
 using ledger::Verdict;
 
 std::string upper(std::string text) {
@@ -20,7 +20,7 @@ std::string upper(std::string text) {
 }
 
 bool contains(const std::string& text, const std::string& part) {
-  return upper(text).find(upper(part)) != std::string::npos;
+  return part.empty() || upper(text).find(upper(part)) != std::string::npos;
 }
 
 std::vector<std::string> verdict_words() {
@@ -34,16 +34,13 @@ std::vector<std::string> verdict_words() {
   return words;
 }
 
-bool matches(const Entry& entry, const LedgerFilter& filter) {
-  const ledger::Scope& scope = entry.idea.scope;
-  if (!filter.switch_key.empty() && scope.switch_key != filter.switch_key) return false;
-  if (!contains(entry.idea.model_name, filter.model) &&
-      !contains(scope.model_family, filter.model)) {
-    return false;
-  }
+bool matches(const Summary& entry, const LedgerFilter& filter) {
+  if (!filter.switch_key.empty() && entry.switch_key != filter.switch_key) return false;
   if (!filter.verdict.empty() && upper(verdict_text(entry)) != upper(filter.verdict)) return false;
-  return contains(entry.idea.device_name, filter.device) ||
-         contains(scope.device.vendor, filter.device) || contains(scope.device.isa, filter.device);
+  return (contains(entry.model_name, filter.model) || contains(entry.model_family, filter.model)) &&
+         (contains(entry.device_name, filter.device) ||
+          contains(entry.device_vendor, filter.device) ||
+          contains(entry.device_isa, filter.device));
 }
 
 }  // namespace
@@ -68,12 +65,9 @@ Status check_filter(const LedgerFilter& filter, std::span<const std::string> swi
                                  join(words, ", ")));
 }
 
-std::vector<const Entry*> matching(std::span<const Entry> entries, const LedgerFilter& filter) {
-  std::vector<const Entry*> found;
-  for (const Entry& entry : entries) {
-    if (matches(entry, filter)) found.push_back(&entry);
-  }
-  return found;
+std::vector<Summary> matching(std::vector<Summary> entries, const LedgerFilter& filter) {
+  std::erase_if(entries, [&](const Summary& entry) { return !matches(entry, filter); });
+  return entries;
 }
 
 }  // namespace reckon::cli

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "ledger/fold.h"
+#include "ledger/summary.h"
 
 namespace reckon::cli {
 
@@ -22,7 +22,7 @@ struct LedgerFilter {
 [[nodiscard]] Status check_filter(const LedgerFilter& filter,
                                   std::span<const std::string> switches);
 
-[[nodiscard]] std::vector<const ledger::Entry*> matching(std::span<const ledger::Entry> entries,
-                                                         const LedgerFilter& filter);
+[[nodiscard]] std::vector<ledger::Summary> matching(std::vector<ledger::Summary> entries,
+                                                    const LedgerFilter& filter);
 
 }  // namespace reckon::cli

@@ -46,36 +46,31 @@ nlohmann::json list_json(const Findings& findings, ToJson to_json) {
 
 }  // namespace
 
-nlohmann::json entry_summary_json(const ledger::Entry& entry) {
-  const ledger::Scope& scope = entry.idea.scope;
+nlohmann::json entry_summary_json(const ledger::Summary& entry) {
   nlohmann::json json = {{"id", entry.id},
-                         {"kind", entry.idea.kind == ledger::EntryKind::kFloor ? "aa" : "ab"},
+                         {"kind", entry.kind == ledger::EntryKind::kFloor ? "aa" : "ab"},
                          {"verdict", nullptr},
                          {"effect", nullptr},
-                         {"metric", scope.metric},
-                         {"switch", scope.switch_key},
-                         {"base", scope.base_value},
-                         {"arm", scope.arm_value},
-                         {"model", entry.idea.model_name},
-                         {"device", entry.idea.device_name},
-                         {"idea", entry.idea.text},
-                         {"rounds_measured", entry.rounds.size()},
+                         {"metric", entry.metric},
+                         {"switch", entry.switch_key},
+                         {"base", entry.base_value},
+                         {"arm", entry.arm_value},
+                         {"model", entry.model_name},
+                         {"device", entry.device_name},
+                         {"idea", entry.idea},
+                         {"rounds_measured", entry.rounds},
                          {"imported", entry.imported},
                          {"status", entry_status_name(entry.status)},
                          {"created", entry.created},
                          {"updated", entry.updated},
                          {"writer", entry.writer}};
-  if (entry.verdict) {
-    json["verdict"] = verdict_name(entry.verdict->verdict);
-    if (entry.verdict->numbers && entry.verdict->numbers->effect) {
-      json["effect"] = *entry.verdict->numbers->effect;
-    }
-  }
+  if (entry.verdict) json["verdict"] = verdict_name(*entry.verdict);
+  if (entry.effect) json["effect"] = *entry.effect;
   return json;
 }
 
 nlohmann::json entry_json(const ledger::Entry& entry) {
-  nlohmann::json json = entry_summary_json(entry);
+  nlohmann::json json = entry_summary_json(summary_of(entry));
   json["details"] = ledger::encode(entry.idea);
   json["record"] = entry.verdict ? ledger::encode(*entry.verdict) : nlohmann::json();
   json["verdict_time"] = entry.verdict_time;
@@ -99,7 +94,8 @@ nlohmann::json consultation_json(const ledger::Consultation& consultation) {
           {"allowed", list_json(consultation.allowed, finding_json)},
           {"stale", list_json(consultation.stale, stale_json)},
           {"offers", list_json(consultation.offers, offer_json)},
-          {"near", list_json(consultation.near, near_json)}};
+          {"near", list_json(consultation.near, near_json)},
+          {"near_count", consultation.near_count}};
 }
 
 }  // namespace reckon::cli

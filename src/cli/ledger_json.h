@@ -5,11 +5,12 @@
 
 #include "ledger/consult.h"
 #include "ledger/fold.h"
+#include "ledger/summary.h"
 
 namespace reckon::cli {
 
 // What a list shows of an entry.
-[[nodiscard]] nlohmann::json entry_summary_json(const ledger::Entry& entry);
+[[nodiscard]] nlohmann::json entry_summary_json(const ledger::Summary& entry);
 
 // The whole entry: the summary's keys, and idea, rounds, record and notes as the ledger has them.
 [[nodiscard]] nlohmann::json entry_json(const ledger::Entry& entry);

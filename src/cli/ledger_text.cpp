@@ -21,6 +21,7 @@ using ledger::MeasuredBody;
 using ledger::Numbers;
 using ledger::Proof;
 using ledger::Scope;
+using ledger::Summary;
 using ledger::VerdictBody;
 
 constexpr size_t kShownRows = 12;  // dispatch rows of each arm; --json has them all
@@ -42,14 +43,9 @@ std::string day_of(const std::string& time) {
   return time.substr(0, 10);
 }
 
-std::string model_text(const Entry& entry) {
-  if (entry.idea.model_name.empty()) return entry.idea.scope.model_family;
-  return entry.idea.model_name.substr(entry.idea.model_name.find_last_of('/') + 1);
-}
-
-std::string effect_text(const Entry& entry) {
-  if (!entry.verdict || !entry.verdict->numbers || !entry.verdict->numbers->effect) return "";
-  return signed_share_text(*entry.verdict->numbers->effect);
+std::string model_text(const Summary& entry) {
+  if (entry.model_name.empty()) return entry.model_family;
+  return entry.model_name.substr(entry.model_name.find_last_of('/') + 1);
 }
 
 std::string device_text(const Entry& entry) {
@@ -233,34 +229,34 @@ void add_history(Page& page, const Entry& entry, const std::string& ledger) {
 
 }  // namespace
 
-std::string verdict_text(const Entry& entry) {
-  if (entry.idea.kind == ledger::EntryKind::kFloor) return "aa";
-  return entry.verdict ? std::string(verdict_name(entry.verdict->verdict)) : "open";
+std::string verdict_text(const Summary& entry) {
+  if (entry.kind == ledger::EntryKind::kFloor) return "aa";
+  return entry.verdict ? std::string(verdict_name(*entry.verdict)) : "open";
 }
 
-std::string switch_text(const Entry& entry) {
-  const Scope& scope = entry.idea.scope;
-  if (scope.switch_key.empty()) return "identical arms";
-  return fmt::format("{} {} -> {}", scope.switch_key, scope.base_value, scope.arm_value);
+std::string switch_text(const Summary& entry) {
+  if (entry.switch_key.empty()) return "identical arms";
+  return fmt::format("{} {} -> {}", entry.switch_key, entry.base_value, entry.arm_value);
 }
 
-Table list_table(std::span<const Entry* const> entries) {
+Table list_table(std::span<const Summary> entries) {
   Table table({{"entry"}, {"day"}, {"verdict"}, {"effect", Align::kRight}, {"model"}, {"switch"}});
-  for (const Entry* entry : entries) {
-    std::string verdict = verdict_text(*entry);
-    if (entry->imported) verdict += " (reported)";
-    if (entry->status != ledger::EntryStatus::kOpen) {
-      verdict += fmt::format(" ({})", entry_status_name(entry->status));
+  for (const Summary& entry : entries) {
+    std::string verdict = verdict_text(entry);
+    if (entry.imported) verdict += " (reported)";
+    if (entry.status != ledger::EntryStatus::kOpen) {
+      verdict += fmt::format(" ({})", entry_status_name(entry.status));
     }
-    table.add({entry->id, day_of(entry->updated), verdict, effect_text(*entry), model_text(*entry),
-               switch_text(*entry)});
+    table.add({entry.id, day_of(entry.updated), verdict,
+               entry.effect ? signed_share_text(*entry.effect) : "", model_text(entry),
+               switch_text(entry)});
   }
   return table;
 }
 
 std::string entry_page(const Entry& entry, const PageContext& context) {
   Page page;
-  page.title(styled(entry.id, Style::kBold, stdout) + "  " + switch_text(entry));
+  page.title(styled(entry.id, Style::kBold, stdout) + "  " + switch_text(summary_of(entry)));
   page.blank();
   page.field("idea", entry.idea.text);
   page.line("verdict", verdict_sentence(entry));

@@ -8,17 +8,18 @@
 
 #include "cli/table.h"
 #include "ledger/fold.h"
+#include "ledger/summary.h"
 
 namespace reckon::cli {
 
 // "WON", "aa" for identical arms, "open" where nothing was decided yet.
-[[nodiscard]] std::string verdict_text(const ledger::Entry& entry);
+[[nodiscard]] std::string verdict_text(const ledger::Summary& entry);
 
 // "prefill.tile_order row -> band8"; "identical arms".
-[[nodiscard]] std::string switch_text(const ledger::Entry& entry);
+[[nodiscard]] std::string switch_text(const ledger::Summary& entry);
 
 // A line an entry.
-[[nodiscard]] Table list_table(std::span<const ledger::Entry* const> entries);
+[[nodiscard]] Table list_table(std::span<const ledger::Summary> entries);
 
 // What an entry does not hold and its page needs.
 struct PageContext {

@@ -118,7 +118,7 @@ TEST(LedgerText, HidesABandOfTooFewRounds) {
 
 TEST(LedgerText, ListsALineAnEntry) {
   const ledger::Entry entry = lost_entry();
-  const ledger::Entry* const entries[] = {&entry};
+  const ledger::Summary entries[] = {summary_of(entry)};
   EXPECT_THAT(list_table(entries).text(),
               HasSubstr("rk-abcdefghijkl  2026-09-14  LOST      -3.9%  big.gguf  "
                         "prefill.tile_order row -> band8\n"));

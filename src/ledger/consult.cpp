@@ -54,11 +54,8 @@ Facts facts_at_measuring(const Entry& entry) {
 
 // The first condition of the entry that holds now and did not hold when it was measured.
 std::optional<std::string> condition_met(const Entry& entry, const Facts& now) {
-  if (!entry.verdict) return std::nullopt;
-  const Facts then = facts_at_measuring(entry);
-  for (const std::string& text : entry.verdict->revisit_when) {
-    const Result<Predicate> predicate = parse_predicate(text);
-    if (predicate.ok() && holds(*predicate, now) && !holds(*predicate, then)) return text;
+  for (std::string& text : open_conditions(entry)) {
+    if (holds(parse_predicate(text).value(), now)) return std::move(text);
   }
   return std::nullopt;
 }
@@ -163,6 +160,17 @@ std::string differing_words(const ScopeDifference& difference) {
 
 }  // namespace
 
+std::vector<std::string> open_conditions(const Entry& entry) {
+  std::vector<std::string> open;
+  if (!entry.verdict || entry.status == EntryStatus::kOverturned) return open;
+  const Facts then = facts_at_measuring(entry);
+  for (const std::string& text : entry.verdict->revisit_when) {
+    const Result<Predicate> predicate = parse_predicate(text);
+    if (predicate.ok() && !holds(*predicate, then)) open.push_back(text);
+  }
+  return open;
+}
+
 std::string near_text(const NearFinding& near) {
   std::vector<std::string> parts;
   for (const ScopeDifference& difference : near.differences) {
@@ -211,7 +219,7 @@ Consultation consult(std::span<const Entry> entries, const Query& query) {
     if (!same_switch) continue;
     const std::string line = fmt::format("{}: {}", entry.id, summarize(entry));
     const std::optional<std::string> condition = condition_met(entry, now);
-    if (condition && entry.status != EntryStatus::kOverturned) {
+    if (condition) {
       answer.offers.push_back(
           {finding(entry, fmt::format("{}; {} holds now", line, *condition)), *condition});
     }
@@ -226,6 +234,8 @@ Consultation consult(std::span<const Entry> entries, const Query& query) {
                    [](const NearFinding& a, const NearFinding& b) {
                      return a.differences.size() < b.differences.size();
                    });
+  answer.near_count = answer.near.size();
+  answer.near.resize(std::min(answer.near.size(), kNearest));
   return answer;
 }
 

@@ -4,6 +4,7 @@
 // repeats, so whatever is not known to be the same is reported and allowed.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,10 +52,19 @@ struct Consultation {
   std::vector<Finding> allowed;     // same scope, not blocking, and why
   std::vector<StaleFinding> stale;  // same scope, other sources
   std::vector<OfferFinding> offers;
-  std::vector<NearFinding> near;  // same switch key, other scope; fewest differences first
+  // Same switch key, other scope: those with the fewest differences first, kNearest at most, of
+  // near_count.
+  std::vector<NearFinding> near;
+  size_t near_count = 0;
 };
 
+inline constexpr size_t kNearest = 20;
+
 [[nodiscard]] Consultation consult(std::span<const Entry> entries, const Query& query);
+
+// The entry's conditions to revisit it that did not hold when it was measured: all that could make
+// it an offer.
+[[nodiscard]] std::vector<std::string> open_conditions(const Entry& entry);
 
 // The finding with the fields that differ, "chunk 2048 there, 128 here; …": of a workload class
 // only those of its words that differ.

@@ -81,7 +81,7 @@ Result<std::string> text_field(const nlohmann::json& line, const char* name) {
   return found->get<std::string>();
 }
 
-Result<Event> event_from_json(nlohmann::json line) {
+Result<SummedEvent> event_from_json(nlohmann::json line) {
   if (!line.is_object()) {
     return failed(fmt::format("a JSON {}: expected an event object", line.type_name()));
   }
@@ -115,7 +115,7 @@ Result<Event> event_from_json(nlohmann::json line) {
   if (!line.contains("body")) return failed("no field 'body'");
   event.body = std::move(line["body"]);
   TRY(check_event(event));
-  return event;
+  return SummedEvent{std::move(event), stated};
 }
 
 }  // namespace
@@ -186,9 +186,14 @@ Result<std::string> event_line(const Event& event) {
 }
 
 Result<Event> parse_event_line(std::string_view line, std::string_view where) {
+  TRY_ASSIGN(SummedEvent summed, parse_summed_line(line, where));
+  return std::move(summed.event);
+}
+
+Result<SummedEvent> parse_summed_line(std::string_view line, std::string_view where) {
   nlohmann::json json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  Result<Event> event = json.is_discarded() ? failed("not a line of JSON: expected one event")
-                                            : event_from_json(std::move(json));
+  Result<SummedEvent> event = json.is_discarded() ? failed("not a line of JSON: expected one event")
+                                                  : event_from_json(std::move(json));
   if (!event.ok()) return failed(fmt::format("{}: {}", where, event.error().message));
   return event;
 }

@@ -69,6 +69,13 @@ struct Event {
 // a missing or mistyped field, an unknown type, a newer schema, a checksum that does not match.
 [[nodiscard]] Result<Event> parse_event_line(std::string_view line, std::string_view where);
 
+// The same, with the checksum that the line states and that was found to be right.
+struct SummedEvent {
+  Event event;
+  std::string sum;
+};
+[[nodiscard]] Result<SummedEvent> parse_summed_line(std::string_view line, std::string_view where);
+
 // What the envelope must satisfy: id, time and writer well-formed, body an object, and the id of a
 // creating event its own hash.
 [[nodiscard]] Status check_event(const Event& event);

@@ -56,8 +56,9 @@ struct Entry {
 };
 
 struct Ledger {
-  std::vector<Entry> entries;         // oldest first
-  std::vector<std::string> warnings;  // events that could not be used, and why
+  std::vector<Entry> entries;  // oldest first
+  // Events that could not be used, and why: "rk-… by ann at … left out: …".
+  std::vector<std::string> warnings;
 
   // nullptr where there is none.
   [[nodiscard]] const Entry* find(std::string_view id) const;

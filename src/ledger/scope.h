@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -70,5 +71,10 @@ struct ScopeDifference {
 
 // Field by field, in field order; empty exactly where a == b.
 [[nodiscard]] std::vector<ScopeDifference> differences(const Scope& a, const Scope& b);
+
+// The scope as one text, for an index to rank scopes by: differing_fields of two of them is the
+// number of their differences.
+[[nodiscard]] std::string flat_scope(const Scope& scope);
+[[nodiscard]] size_t differing_fields(std::string_view flat_a, std::string_view flat_b);
 
 }  // namespace reckon::ledger

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,6 +49,9 @@ class Store {
   [[nodiscard]] virtual Result<VerifyReport> verify() const = 0;
 
   [[nodiscard]] virtual const std::string& location() const = 0;
+
+  // The folder of JSON lines that an index may lie in; empty for a store that needs none.
+  [[nodiscard]] virtual std::filesystem::path indexed_folder() const { return {}; }
 };
 
 }  // namespace reckon::ledger

@@ -23,6 +23,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kExtension = ".jsonl";
 constexpr std::string_view kTornMark = ".torn-";
+// Two clones may both append to one writer's file: git is to keep the lines of both.
+constexpr std::string_view kAttributesName = ".gitattributes";
+constexpr std::string_view kAttributes = "*.jsonl merge=union\n";
 constexpr mode_t kFileMode = 0644;
 constexpr size_t kReadBytes = 65536;
 
@@ -160,12 +163,26 @@ File& File::operator=(File&& other) noexcept {
   return *this;
 }
 
+Status relock(const File& file, LockKind kind) {
+  const int operation = kind == LockKind::kShared      ? LOCK_SH
+                        : kind == LockKind::kExclusive ? LOCK_EX
+                                                       : LOCK_EX | LOCK_NB;
+  if (retry([&] { return ::flock(file.get(), operation); }) == 0) return {};
+  return failed(std::generic_category().message(errno));
+}
+
+Result<File> lock_file(const fs::path& path, LockKind kind) {
+  TRY_ASSIGN(File file, open_file(path, O_RDWR | O_CREAT));
+  if (const Status status = relock(file, kind); !status.ok()) {
+    return failed(fmt::format("{}: cannot lock: {}", path.string(), status.error().message));
+  }
+  return file;
+}
+
 Result<File> lock_for_append(const fs::path& folder) {
   TRY(create_folder(folder));
-  const fs::path marker = folder / kMarkerName;
-  TRY_ASSIGN(File file, open_file(marker, O_RDWR | O_CREAT));
-  if (retry([&] { return ::flock(file.get(), LOCK_EX); }) != 0) return system_error(marker, "lock");
-  return file;
+  TRY(write_new_file(folder / kAttributesName, kAttributes));
+  return lock_file(folder / kMarkerName, LockKind::kExclusive);
 }
 
 File lock_for_read(const fs::path& folder) {
@@ -205,6 +222,13 @@ Result<std::optional<std::string>> append_lines(const fs::path& path, std::strin
   return warning;
 }
 
+Status write_new_file(const fs::path& path, std::string_view text) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return {};
+  TRY_ASSIGN(const File file, open_file(path, O_WRONLY | O_CREAT | O_TRUNC));
+  return write_all(file, text, path);
+}
+
 Result<std::vector<std::string>> list_files(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -232,6 +256,46 @@ Result<std::string> read_file(const fs::path& path) {
     if (got == 0) return content;
     content.append(buffer.data(), static_cast<size_t>(got));
   }
+}
+
+Result<std::string> read_range(const fs::path& path, size_t offset, size_t length) {
+  TRY_ASSIGN(const File file, open_file(path, O_RDONLY));
+  std::string content(length, '\0');
+  size_t done = 0;
+  while (done < length) {
+    const ssize_t got = retry([&] {
+      return ::pread(file.get(), content.data() + done, length - done,
+                     static_cast<off_t>(offset + done));
+    });
+    if (got < 0) return system_error(path, "read");
+    if (got == 0) return failed(fmt::format("{}: shorter than expected", path.string()));
+    done += static_cast<size_t>(got);
+  }
+  return content;
+}
+
+std::vector<Line> split_lines(std::string_view content, size_t offset, size_t number) {
+  std::vector<Line> lines;
+  for (; !content.empty(); ++number) {
+    const size_t newline = content.find('\n');
+    const bool ended = newline != std::string_view::npos;
+    Line line{content.substr(0, newline), number, offset, ended};
+    const size_t taken = ended ? newline + 1 : content.size();
+    content.remove_prefix(taken);
+    offset += taken;
+    if (line.text.ends_with('\r')) line.text.remove_suffix(1);
+    if (!line.text.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+std::string line_name(std::string_view path, const Line& line) {
+  return fmt::format("{}:{}", path, line.number);
+}
+
+std::string torn_text(std::string_view where) {
+  return fmt::format("{}: a line that a crash cut short, left out; the next append sets it aside",
+                     where);
 }
 
 }  // namespace reckon::ledger::jsonl

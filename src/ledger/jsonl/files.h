@@ -36,6 +36,16 @@ class File {
   int descriptor_;
 };
 
+enum class LockKind {
+  kShared,
+  kExclusive,
+  kExclusiveNow
+};  // kExclusiveNow fails rather than waits
+// Opens the file, created where it is missing, and locks it.
+[[nodiscard]] Result<File> lock_file(const std::filesystem::path& path, LockKind kind);
+// Changes the lock of a file that is open; not atomic: another process may be in between.
+[[nodiscard]] Status relock(const File& file, LockKind kind);
+
 // Creates the folder and its marker where they are missing, and waits for the exclusive lock.
 [[nodiscard]] Result<File> lock_for_append(const std::filesystem::path& folder);
 // Waits for the shared lock; holds nothing where there is no marker or no locking to be had
@@ -48,8 +58,31 @@ class File {
 [[nodiscard]] Result<std::optional<std::string>> append_lines(const std::filesystem::path& path,
                                                               std::string_view lines);
 
+// Leaves a file that is there as it is.
+[[nodiscard]] Status write_new_file(const std::filesystem::path& path, std::string_view text);
+
 // Names of regular files in the folder, sorted; none where the folder does not exist.
 [[nodiscard]] Result<std::vector<std::string>> list_files(const std::filesystem::path& folder);
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path);
+// `length` bytes from `offset` on. Error: the file ends before.
+[[nodiscard]] Result<std::string> read_range(const std::filesystem::path& path, size_t offset,
+                                             size_t length);
+
+// One line of a file, without its end ("\n", or "\r\n" of a checkout with such line ends).
+struct Line {
+  std::string_view text;  // into the content that was split
+  size_t number = 0;      // from 1
+  size_t offset = 0;      // of its first byte in the file
+  bool ended = true;      // false for a last line without its newline
+};
+
+// The lines of `content`, empty ones left out. It begins at byte `offset` of its file, in line
+// `number`.
+[[nodiscard]] std::vector<Line> split_lines(std::string_view content, size_t offset = 0,
+                                            size_t number = 1);
+
+// "folder/file:12", and what is said of a torn line there.
+[[nodiscard]] std::string line_name(std::string_view path, const Line& line);
+[[nodiscard]] std::string torn_text(std::string_view where);
 
 }  // namespace reckon::ledger::jsonl

@@ -2,42 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <string>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include "ledger/jsonl/files.h"
+#include "ledger/read_order.h"
 #include "ledger/record.h"
 
 namespace reckon::ledger {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Line {
-  std::string_view text;
-  std::string where;  // "folder/file:line"
-  bool ended = true;  // false for a last line without its newline
-};
-
-std::vector<Line> lines_of(std::string_view content, const std::string& path) {
-  std::vector<Line> lines;
-  size_t number = 0;
-  while (!content.empty()) {
-    const size_t newline = content.find('\n');
-    Line line{content.substr(0, newline), fmt::format("{}:{}", path, ++number),
-              newline != std::string_view::npos};
-    content.remove_prefix(line.ended ? newline + 1 : content.size());
-    if (line.text.ends_with('\r')) line.text.remove_suffix(1);  // a checkout with CRLF line ends
-    if (!line.text.empty()) lines.push_back(std::move(line));
-  }
-  return lines;
-}
 
 // What a walk over all files found.
 struct Walk {
@@ -73,7 +52,7 @@ class JsonlStore : public Store {
   Result<ReadReport> read() const override {
     TRY_ASSIGN(Walk walk, this->walk());
     ReadReport report;
-    report.events = in_time_order(std::move(walk.events));
+    report.events = in_read_order(std::move(walk.events));
     report.warnings = std::move(walk.errors);
     report.warnings.insert(report.warnings.end(), walk.torn.begin(), walk.torn.end());
     return report;
@@ -96,6 +75,7 @@ class JsonlStore : public Store {
   }
 
   const std::string& location() const override { return location_; }
+  fs::path indexed_folder() const override { return folder_; }
 
  private:
   Result<Walk> walk() const {
@@ -110,45 +90,24 @@ class JsonlStore : public Store {
       }
       if (!jsonl::is_ledger_file_name(name)) continue;
       TRY_ASSIGN(const std::string content, jsonl::read_file(path));
-      for (const Line& line : lines_of(content, path)) TRY(add(line, seen, walk));
+      for (const jsonl::Line& line : jsonl::split_lines(content)) add(path, line, seen, walk);
     }
     return walk;
   }
 
-  static Status add(const Line& line, std::set<std::string>& seen, Walk& walk) {
-    Result<Event> event = parse_event_line(line.text, line.where);
+  static void add(const std::string& path, const jsonl::Line& line, std::set<std::string>& seen,
+                  Walk& walk) {
+    const std::string where = jsonl::line_name(path, line);
+    Result<SummedEvent> event = parse_summed_line(line.text, where);
     if (!event.ok() && !line.ended) {
-      walk.torn.push_back(
-          fmt::format("{}: a line that a crash cut short, left out; the next append sets it aside",
-                      line.where));
+      walk.torn.push_back(jsonl::torn_text(where));
     } else if (!event.ok()) {
       walk.errors.push_back(event.error().message);
+    } else if (seen.insert(event->sum).second) {
+      walk.events.push_back(std::move(event->event));
     } else {
-      TRY_ASSIGN(std::string sum, checksum(*event));
-      if (seen.insert(std::move(sum)).second) {
-        walk.events.push_back(std::move(event).value());
-      } else {
-        walk.repeats.push_back(line.where + ": repeats an event, counted once");
-      }
+      walk.repeats.push_back(where + ": repeats an event, counted once");
     }
-    return {};
-  }
-
-  // A writer's own order stands even where its clock went back, so its events sort by the latest
-  // time that it had reached.
-  static std::vector<Event> in_time_order(std::vector<Event> events) {
-    std::map<std::string, std::string> latest;
-    std::vector<std::tuple<std::string, std::string, size_t>> keys;
-    for (size_t i = 0; i < events.size(); ++i) {
-      std::string& reached = latest[events[i].writer];
-      reached = std::max(reached, events[i].time);
-      keys.emplace_back(reached, events[i].writer, i);
-    }
-    std::sort(keys.begin(), keys.end());
-    std::vector<Event> sorted;
-    sorted.reserve(events.size());
-    for (const auto& [time, writer, i] : keys) sorted.push_back(std::move(events[i]));
-    return sorted;
   }
 
   std::string location_;

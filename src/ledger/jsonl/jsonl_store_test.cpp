@@ -44,9 +44,9 @@ TEST_F(JsonlStoreTest, OneFileAWriterAndMonth) {
   append(idea_);
   append(test::idea(test::expert_tile_scope(), "bob"));
   append(test::idea(test::expert_tile_scope(), "ann", "2026-10-01T00:00:00Z"));
-  EXPECT_THAT(
-      jsonl::list_files(folder_.path()).value(),
-      ElementsAre(".reckon-ledger", "ann-2026-09.jsonl", "ann-2026-10.jsonl", "bob-2026-09.jsonl"));
+  EXPECT_THAT(jsonl::list_files(folder_.path()).value(),
+              ElementsAre(".gitattributes", ".reckon-ledger", "ann-2026-09.jsonl",
+                          "ann-2026-10.jsonl", "bob-2026-09.jsonl"));
   EXPECT_EQ(content(file_), event_line(idea_).value() + "\n");
 }
 
