@@ -1,4 +1,4 @@
-// `reckon ledger`: list, show, consult, verify.
+// `reckon ledger`: list, show and verify here, the others in ledger_*.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/ledger_access.h"
+#include "cli/ledger_amend.h"
 #include "cli/ledger_consult.h"
 #include "cli/ledger_filter.h"
 #include "cli/ledger_json.h"
@@ -68,6 +69,11 @@ Result<std::string> unit_of(const Entry& entry) {
   return std::string();
 }
 
+Result<ledger::Chain> chain_in(ledger::Catalog& catalog, const Entry& entry) {
+  TRY_ASSIGN(const std::vector<Summary> entries, catalog.list());
+  return chain_of(entries, entry.id);
+}
+
 Result<ExitCode> show(const Cli& cli, const ShowOptions& options) {
   TRY_ASSIGN(const auto store, open_ledger(cli));
   TRY_ASSIGN(const auto catalog, read_catalog(*store));
@@ -77,10 +83,14 @@ Result<ExitCode> show(const Cli& cli, const ShowOptions& options) {
     if (queue.empty()) return failed(entry.id + " does not say how to reproduce it");
     fmt::print("{}", queue);
   } else if (options.json) {
-    print_json(entry_json(entry));
+    TRY_ASSIGN(const ledger::Chain chain, chain_in(*catalog, entry));
+    print_json(entry_json(entry, chain));
   } else {
-    TRY_ASSIGN(const std::string unit, unit_of(entry));
-    fmt::print("{}", entry_page(entry, {unit, cli.ledger}));
+    PageContext context;
+    TRY_ASSIGN(context.unit, unit_of(entry));
+    context.ledger = cli.ledger;
+    TRY_ASSIGN(context.chain, chain_in(*catalog, entry));
+    fmt::print("{}", entry_page(entry, context));
   }
   return kExitDone;
 }
@@ -152,11 +162,13 @@ void add_verify(Cli& cli, CLI::App& group) {
 }  // namespace
 
 void add_ledger_command(Cli& cli) {
-  CLI::App* group = cli.app.add_subcommand("ledger", "read and check the ledger of experiments");
+  CLI::App* group =
+      cli.app.add_subcommand("ledger", "read, check and add to the ledger of experiments");
   group->require_subcommand(1);
   add_list(cli, *group);
   add_show(cli, *group);
   add_ledger_consult(cli, *group);
+  add_ledger_amend(cli, *group);
   add_verify(cli, *group);
   group->footer(
       "Examples:\n"

@@ -127,6 +127,35 @@ TEST_F(LedgerCommand, ShowsAnEntryAsJson) {
   EXPECT_EQ(json["record"]["verdict"], "LOST");
 }
 
+TEST_F(LedgerCommand, AmendsEntriesWithReasons) {
+  const std::string lost = entry_with("LOST");
+  const std::string too_large = entry_with("OUT-OF-MEMORY");
+  EXPECT_EQ(ledger({"overturn", lost}).code, 2);
+  EXPECT_EQ(ledger({"overturn", lost, "--reason", ""}).code, 2);
+  const Finished noted = ledger({"note", lost, "seen twice", "--mechanism", "larger buffers",
+                                 "--revisit-when", "chunk >= 64"});
+  EXPECT_EQ(noted.code, 0) << noted.err;
+  EXPECT_THAT(noted.out, HasSubstr(lost + ": noted by "));
+  const Finished superseded =
+      ledger({"supersede", lost, "--by", too_large, "--reason", "a longer prompt", "--json"});
+  EXPECT_EQ(superseded.code, 0) << superseded.err;
+  EXPECT_EQ(superseded.json()["event"], "superseded");
+  const Finished page = ledger({"show", lost});
+  EXPECT_THAT(page.out, AllOf(HasSubstr("mechanism     larger buffers"), HasSubstr("seen twice"),
+                              HasSubstr("superseded by " + too_large)));
+  EXPECT_THAT(ledger({"show", too_large}).out, HasSubstr("supersedes    " + lost));
+  EXPECT_EQ(ledger({"show", lost, "--json"}).json()["chain"]["superseded_by"][0]["id"], too_large);
+  const Finished ring = ledger({"supersede", too_large, "--by", lost, "--reason", "x"});
+  EXPECT_EQ(ring.code, 2);
+  EXPECT_TRUE(ring.one_error_line()) << ring.err;
+
+  EXPECT_EQ(ledger({"consult", "queue.yaml"}).code, 3);
+  EXPECT_EQ(ledger({"reopen", lost, "--reason", "a new allocator"}).code, 0);
+  EXPECT_EQ(ledger({"consult", "queue.yaml"}).code, 0);
+  EXPECT_EQ(ledger({"overturn", lost, "--reason", "the limit was set"}).code, 0);
+  EXPECT_THAT(ledger({"list"}).out, HasSubstr("LOST (overturned)"));
+}
+
 TEST_F(LedgerCommand, GivesTheQueueThatReproducesAnEntry) {
   const Finished queue = ledger({"show", entry_with("LOST"), "--queue"});
   EXPECT_EQ(queue.code, 0);

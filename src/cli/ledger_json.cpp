@@ -37,6 +37,14 @@ nlohmann::json near_json(const ledger::NearFinding& near) {
   return json;
 }
 
+nlohmann::json status_change_json(const ledger::StatusChange& change) {
+  return {{"status", entry_status_name(change.status)},
+          {"time", change.time},
+          {"writer", change.writer},
+          {"reason", change.reason},
+          {"by", change.by}};
+}
+
 template <typename Findings, typename ToJson>
 nlohmann::json list_json(const Findings& findings, ToJson to_json) {
   nlohmann::json list = nlohmann::json::array();
@@ -69,7 +77,7 @@ nlohmann::json entry_summary_json(const ledger::Summary& entry) {
   return json;
 }
 
-nlohmann::json entry_json(const ledger::Entry& entry) {
+nlohmann::json entry_json(const ledger::Entry& entry, const ledger::Chain& chain) {
   nlohmann::json json = entry_summary_json(summary_of(entry));
   json["details"] = ledger::encode(entry.idea);
   json["record"] = entry.verdict ? ledger::encode(*entry.verdict) : nlohmann::json();
@@ -85,6 +93,10 @@ nlohmann::json entry_json(const ledger::Entry& entry) {
   for (const ledger::Note& note : entry.notes) {
     json["notes"].push_back({{"time", note.time}, {"writer", note.writer}, {"text", note.text}});
   }
+  json["history"] = list_json(entry.history, status_change_json);
+  json["chain"] = {{"superseded_by", list_json(chain.superseded_by, entry_summary_json)},
+                   {"supersedes", list_json(chain.supersedes, entry_summary_json)},
+                   {"lever_of", list_json(chain.lever_of, entry_summary_json)}};
   return json;
 }
 

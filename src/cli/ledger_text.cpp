@@ -204,16 +204,40 @@ std::string reproduce_text(const std::string& id, const std::string& ledger) {
       reckon, id);
 }
 
-void add_history(Page& page, const Entry& entry, const std::string& ledger) {
+// "rk-… WON +3.1%, 2026-09-25, prefill.tile auto -> tall, big.gguf".
+std::string link_text(const Summary& entry) {
+  return fmt::format("{} {}{}, {}, {}, {}", entry.id, verdict_text(entry),
+                     entry.effect ? " " + signed_share_text(*entry.effect) : "",
+                     day_of(entry.updated), switch_text(entry), model_text(entry));
+}
+
+void add_links(Page& page, const char* label, const std::vector<Summary>& entries) {
+  std::vector<std::string> texts;
+  for (const Summary& entry : entries) texts.push_back(link_text(entry));
+  page.lines(label, texts);
+}
+
+void add_status(Page& page, const Entry& entry, const ledger::Chain& chain) {
+  if (entry.status != ledger::EntryStatus::kOpen) {
+    page.line("status", std::string(entry_status_name(entry.status)));
+  }
+  std::vector<std::string> changes;
+  for (const ledger::StatusChange& change : entry.history) {
+    changes.push_back(fmt::format("{} {}: {}{}: {}", day_of(change.time), change.writer,
+                                  entry_status_name(change.status),
+                                  change.by.empty() ? "" : " by " + change.by, change.reason));
+  }
+  page.lines("history", changes);
+  add_links(page, "superseded by", chain.superseded_by);
+  add_links(page, "supersedes", chain.supersedes);
+  add_links(page, "lever of", chain.lever_of);
+}
+
+void add_history(Page& page, const Entry& entry, const PageContext& context) {
   if (entry.imported) {
     page.line("imported", fmt::format("reported by {}, not measured here", entry.import_source));
   }
-  if (entry.status != ledger::EntryStatus::kOpen) {
-    std::string text(entry_status_name(entry.status));
-    if (!entry.superseded_by.empty()) text += " by " + entry.superseded_by;
-    if (!entry.status_reason.empty()) text += ": " + entry.status_reason;
-    page.line("status", text);
-  }
+  add_status(page, entry, context.chain);
   page.field("forced", entry.idea.force_reason);
   page.field("unfinished", fmt::format("{}", fmt::join(entry.unfinished_because(), ", ")));
   for (const ledger::Note& note : entry.notes) {
@@ -223,7 +247,7 @@ void add_history(Page& page, const Entry& entry, const std::string& ledger) {
   page.field("commit", entry.idea.reproduce.commit);
   page.field("command", entry.idea.reproduce.command);
   if (!entry.idea.reproduce.queue_text.empty()) {
-    page.line("reproduce", reproduce_text(entry.id, ledger));
+    page.line("reproduce", reproduce_text(entry.id, context.ledger));
   }
 }
 
@@ -263,7 +287,7 @@ std::string entry_page(const Entry& entry, const PageContext& context) {
   add_verdict(page, entry, context.unit);
   page.blank();
   add_scope(page, entry);
-  add_history(page, entry, context.ledger);
+  add_history(page, entry, context);
   return page.text();
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/table.h"
+#include "ledger/amend.h"
 #include "ledger/fold.h"
 #include "ledger/summary.h"
 
@@ -25,6 +26,7 @@ namespace reckon::cli {
 struct PageContext {
   std::string unit;    // of its metric; "": none is known
   std::string ledger;  // --ledger as it was typed; "": the default one
+  ledger::Chain chain;
 };
 
 // The verdict in one sentence, both rounds, the number, interval, noise band, dispatch difference,

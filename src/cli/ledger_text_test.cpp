@@ -63,8 +63,21 @@ TEST(LedgerText, TellsTheHistoryOfAnEntry) {
   entry.status = ledger::EntryStatus::kSuperseded;
   entry.superseded_by = "rk-222222222222";
   entry.notes.push_back({"2026-10-01T00:00:00Z", "bob", "seen again"});
-  EXPECT_THAT(entry_page(entry, {}), AllOf(HasSubstr("superseded by rk-222222222222"),
-                                           HasSubstr("note          2026-10-01 bob: seen again")));
+  entry.history.push_back({ledger::EntryStatus::kSuperseded, "2026-09-20T00:00:00Z", "cy",
+                           "larger chunks", "rk-222222222222"});
+  ledger::Summary successor = summary_of(lost_entry());
+  successor.id = "rk-222222222222";
+  PageContext context;
+  context.chain = {{successor}, {successor}, {successor}};
+  EXPECT_THAT(
+      entry_page(entry, context),
+      AllOf(
+          HasSubstr("status        superseded\n"),
+          HasSubstr("history       2026-09-20 cy: superseded by rk-222222222222: larger chunks\n"),
+          HasSubstr("superseded by rk-222222222222 LOST -3.9%, 2026-09-14, prefill.tile_order"),
+          HasSubstr("supersedes    rk-222222222222 LOST"),
+          HasSubstr("lever of      rk-222222222222 LOST"),
+          HasSubstr("note          2026-10-01 bob: seen again")));
   entry.imported = true;
   entry.import_source = "a paper";
   EXPECT_THAT(entry_page(entry, {}), HasSubstr("reported by a paper, not measured here"));
@@ -74,7 +87,7 @@ TEST(LedgerText, ReproducesFromTheLedgerThatWasNamed) {
   ledger::Entry entry = lost_entry();
   entry.idea.reproduce.queue_text = "name: x";
   const auto reproduce = [&](const std::string& named) {
-    std::string page = entry_page(entry, {"", named});
+    std::string page = entry_page(entry, {"", named, {}});
     page = page.substr(page.find("reproduce"));
     std::erase(page, '\n');
     return page;
@@ -94,7 +107,7 @@ TEST(LedgerText, GivesRoundsTheirUnitAndCountsThem) {
   entry.rounds.emplace_back();
   entry.rounds[0].round.base_value = entry.rounds[0].round.arm_value = 100;
   entry.rounds[0].round.pairs.emplace_back();
-  EXPECT_THAT(entry_page(entry, {"tok/s", ""}),
+  EXPECT_THAT(entry_page(entry, {"tok/s", "", {}}),
               AllOf(HasSubstr("identical arms on purpose: 1 round feeds the noise band"),
                     HasSubstr("rounds        1: 100.0 -> 100.0 tok/s (+0.0%), 1 pair, "),
                     HasSubstr("avx512 hardware, 1 core, 15 GiB")));

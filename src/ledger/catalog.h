@@ -1,8 +1,9 @@
 // What a ledger knows, asked without reading all of it where an index can find the answer.
 //
 // The index (sqlite/) only finds: what an entry says is read from its lines, checksums and all, and
-// where index and lines disagree the lines are read whole. So the answers are those of folding every
-// event, which is also what stores without an index do. Not thread-safe; safe between processes.
+// where index and lines disagree the lines are read whole. So the answers are those of folding
+// every event, which is also what stores without an index do. Not thread-safe; safe between
+// processes.
 #pragma once
 
 #include <memory>

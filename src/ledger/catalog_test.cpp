@@ -47,6 +47,7 @@ std::string text_of(const Entry& entry) {
   if (entry.verdict) text += encode(*entry.verdict).dump();
   for (const MeasuredBody& round : entry.rounds) text += encode(round).dump();
   for (const Note& note : entry.notes) text += note.time + note.text;
+  for (const StatusChange& change : entry.history) text += change.time + change.reason;
   return text;
 }
 
@@ -256,8 +257,7 @@ TEST_F(FilesTest, AReadOnlyLedgerIsReadWithoutAnIndex) {
   fs::remove_all(index_.parent_path());
   write(index_.parent_path(), "in the way");
   const auto catalog = open_catalog(*store_).value();
-  EXPECT_EQ(catalog->list().value(),
-            open_catalog_without_index(*store_).value()->list().value());
+  EXPECT_EQ(catalog->list().value(), open_catalog_without_index(*store_).value()->list().value());
 }
 
 // Readers and writers at once: each reader sees every entry that was there when it began, once.

@@ -156,15 +156,15 @@ class Folder {
 
   Status change_status(Entry& entry, const Event& event) {
     TRY_ASSIGN(StatusBody body, decode<StatusBody>(event.body));
-    if (event.type == EventType::kReopened) {
-      entry.status = EntryStatus::kReopened;
-    } else if (event.type == EventType::kOverturned) {
-      entry.status = EntryStatus::kOverturned;
-    } else {
+    const EntryStatus status = event.type == EventType::kReopened     ? EntryStatus::kReopened
+                               : event.type == EventType::kOverturned ? EntryStatus::kOverturned
+                                                                      : EntryStatus::kSuperseded;
+    entry.history.push_back({status, event.time, event.writer, body.reason, body.by});
+    if (status == EntryStatus::kSuperseded) {
       entry.superseded_by = body.by;
       if (entry.status == EntryStatus::kOverturned) return {};
-      entry.status = EntryStatus::kSuperseded;
     }
+    entry.status = status;
     entry.status_reason = std::move(body.reason);
     return {};
   }

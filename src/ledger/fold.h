@@ -28,6 +28,15 @@ struct Note {
   std::string text;
 };
 
+// An `overturned`, `reopened` or `superseded` event.
+struct StatusChange {
+  EntryStatus status = EntryStatus::kOpen;
+  std::string time;
+  std::string writer;
+  std::string reason;
+  std::string by;  // of kSuperseded
+};
+
 struct Entry {
   std::string id;
   std::string created;  // times as Event::time
@@ -48,6 +57,7 @@ struct Entry {
   EntryStatus status = EntryStatus::kOpen;
   std::string status_reason;
   std::string superseded_by;
+  std::vector<StatusChange> history;  // every change, oldest first
   std::vector<Note> notes;
 
   // Why the entry is not finished: no verdict, no mechanism, measured from a dirty tree. Empty

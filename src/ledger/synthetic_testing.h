@@ -27,8 +27,8 @@ class SyntheticLedger {
     number_ += 1;
     writer_ = fmt::format("writer-{}", pick(10));
     const Scope scope = this->scope();
-    const Event idea = make_first_event(EventType::kIdea, encode(this->idea(scope)), writer_,
-                                        time(0)).value();
+    const Event idea =
+        make_first_event(EventType::kIdea, encode(this->idea(scope)), writer_, time(0)).value();
     std::vector<Event> events{idea};
     const double effect = (pick(2001) - 1000) * 1e-4;
     for (int round = 1; round <= 2; ++round) {
@@ -61,8 +61,8 @@ class SyntheticLedger {
     scope.rows = scope.chunk;
     scope.context = 4096;
     scope.metric = pick(2) == 0 ? "prefill_tok_per_s" : "decode_tok_per_s";
-    scope.workload_class = fmt::format("metric={} phase=prefill prompt={} pairs=6", scope.metric,
-                                       scope.chunk);
+    scope.workload_class =
+        fmt::format("metric={} phase=prefill prompt={} pairs=6", scope.metric, scope.chunk);
     scope.prompt_hash = fmt::format("prompt-{}", pick(6));
     scope.tokens_policy = "identical";
     scope.reach = "matmul/prefill";
@@ -89,8 +89,8 @@ class SyntheticLedger {
   IdeaBody idea(const Scope& scope) const {
     IdeaBody body;
     body.experiment = fmt::format("experiment-{}", number_);
-    body.text = fmt::format("Idea {}: walk the tiles of one expert before those of the next",
-                            number_);
+    body.text =
+        fmt::format("Idea {}: walk the tiles of one expert before those of the next", number_);
     body.scope = scope;
     body.claim = 0.02;
     body.device_name = "Made-up GPU " + scope.device.isa;

@@ -84,8 +84,8 @@ std::string_view Statement::text(int column) const {
 
 Result<Database> Database::open(const std::filesystem::path& path) {
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  const int code =
+      sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   Database database(handle);
   if (code != SQLITE_OK) {
     return failed(fmt::format("{}: SQLite: {}", path.string(), sqlite3_errstr(code)));

@@ -14,7 +14,8 @@ namespace reckon::ledger::sqlite {
 
 // Columns of `entries` that hold a Summary, in the order that read_summary expects.
 inline constexpr const char* kSummaryColumns =
-    "id, kind, verdict, effect, metric, switch, base, arm, model, family, device, vendor, isa, idea, "
+    "id, kind, verdict, effect, metric, switch, base, arm, model, family, device, vendor, isa, "
+    "idea, "
     "rounds, imported, status, superseded_by, lever_entry, created, updated, writer";
 [[nodiscard]] Summary read_summary(const Statement& row);
 

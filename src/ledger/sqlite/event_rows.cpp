@@ -48,8 +48,8 @@ Status EventRows::add_rows(const std::string& entry, std::vector<Row>& rows) {
     Row row;
     row.id = rows_.integer(0);
     row.file = rows_.text(3);
-    row.place = fmt::format("{} {} {} {:012}", rows_.text(1), rows_.text(2), row.file,
-                            rows_.integer(4));
+    row.place =
+        fmt::format("{} {} {} {:012}", rows_.text(1), rows_.text(2), row.file, rows_.integer(4));
     row.offset = rows_.integer(5);
     row.length = rows_.integer(6);
     row.sum = rows_.text(7);
@@ -63,9 +63,8 @@ Result<Event> EventRows::event_of(const Row& row) const {
     if (const auto cached = cache_->find(row.id); cached != cache_->end()) return cached->second;
   }
   const std::filesystem::path path = folder_ / row.file;
-  TRY_ASSIGN(const std::string line,
-             jsonl::read_range(path, static_cast<size_t>(row.offset),
-                               static_cast<size_t>(row.length)));
+  TRY_ASSIGN(const std::string line, jsonl::read_range(path, static_cast<size_t>(row.offset),
+                                                       static_cast<size_t>(row.length)));
   TRY_ASSIGN(SummedEvent found, parse_summed_line(line, path.string()));
   if (found.sum != row.sum) return failed(path.string() + ": another event than the index has");
   return std::move(found.event);
@@ -75,8 +74,7 @@ Result<std::vector<Event>> EventRows::read(const std::set<std::string>& entries)
   places_.clear();
   std::vector<Row> rows;
   for (const std::string& entry : entries) TRY(add_rows(entry, rows));
-  std::sort(rows.begin(), rows.end(),
-            [](const Row& a, const Row& b) { return a.place < b.place; });
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.place < b.place; });
   std::vector<Event> events;
   events.reserve(rows.size());
   for (const Row& row : rows) {

@@ -38,8 +38,8 @@ Status EventWriter::read_writers() {
   }
 }
 
-Result<Outcome> EventWriter::take(const SummedEvent& summed, const std::string& name,
-                                  int64_t file, const jsonl::Line& line) {
+Result<Outcome> EventWriter::take(const SummedEvent& summed, const std::string& name, int64_t file,
+                                  const jsonl::Line& line) {
   const auto& [event, sum] = summed;
   TRY_ASSIGN(const bool known, known_.bind(sum).step());
   if (known) return Outcome::kDone;

@@ -25,8 +25,8 @@ class EventWriter {
   // Adds the event at `line` of file number `file`, called `name`; nothing where it is known
   // already. Must rebuild where its writer has a later file: then its place is among rows that
   // were ordered without it.
-  [[nodiscard]] Result<Outcome> take(const SummedEvent& summed, const std::string& name, int64_t file,
-                                     const jsonl::Line& line);
+  [[nodiscard]] Result<Outcome> take(const SummedEvent& summed, const std::string& name,
+                                     int64_t file, const jsonl::Line& line);
 
   [[nodiscard]] const std::set<std::string>& touched() const { return touched_; }
   // The events taken, up to a limit of memory.

@@ -100,9 +100,10 @@ class IndexedCatalog : public Catalog {
     TRY_ASSIGN(const std::vector<std::string> same,
                texts("SELECT id FROM entries WHERE scope_id = ?1", scope_id(query.scope)));
     found.ids.insert(same.begin(), same.end());
-    TRY_ASSIGN(Statement rows, file_.database().prepare(
-                                   "SELECT c.entry, c.predicate FROM entries e JOIN conditions c ON "
-                                   "c.entry = e.id WHERE e.switch = ?1"));
+    TRY_ASSIGN(
+        Statement rows,
+        file_.database().prepare("SELECT c.entry, c.predicate FROM entries e JOIN conditions c ON "
+                                 "c.entry = e.id WHERE e.switch = ?1"));
     rows.bind(query.scope.switch_key);
     Facts now = query.facts;
     now.merge(facts_of(query.scope));
@@ -117,8 +118,9 @@ class IndexedCatalog : public Catalog {
   Result<Candidates> nearest(const Scope& scope) {
     Candidates found;
     if (scope.switch_key.empty()) return found;
-    TRY_ASSIGN(Statement rows, file_.database().prepare(
-                                   "SELECT id, scope FROM entries WHERE switch = ?1 ORDER BY place"));
+    TRY_ASSIGN(
+        Statement rows,
+        file_.database().prepare("SELECT id, scope FROM entries WHERE switch = ?1 ORDER BY place"));
     rows.bind(scope.switch_key);
     const std::string flat = flat_scope(scope);
     std::set<Ranked> best;

@@ -14,8 +14,8 @@ namespace reckon::ledger::sqlite {
 inline constexpr const char* kIndexFolder = ".reckon-index";
 
 // Makes the index or brings it up to date. An error says why there can be none (a folder that does
-// not exist or cannot be written to, a filesystem without locks): then read the lines. An index that
-// is damaged is made anew.
+// not exist or cannot be written to, a filesystem without locks): then read the lines. An index
+// that is damaged is made anew.
 [[nodiscard]] Result<std::unique_ptr<Catalog>> open_indexed_catalog(const Store& store);
 
 }  // namespace reckon::ledger::sqlite

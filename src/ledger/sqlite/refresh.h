@@ -2,8 +2,8 @@
 //
 // What grew is read from where it ended, after the part that was read before is seen to be the same
 // by its hash; anything else (a file rewritten or gone, a line in an older file of a writer) makes
-// the index anew. A file whose size, times and inode are those of the last look, and whose times were
-// then at least kSettled old, is not read.
+// the index anew. A file whose size, times and inode are those of the last look, and whose times
+// were then at least kSettled old, is not read.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@ namespace reckon::ledger::sqlite {
 
 inline constexpr int kIndexVersion = 1;
 
-// In one transaction: other processes see the old index or the new one. The caller keeps others from
-// appending meanwhile.
+// In one transaction: other processes see the old index or the new one. The caller keeps others
+// from appending meanwhile.
 [[nodiscard]] Status refresh(Database& database, const std::filesystem::path& folder);
 
 }  // namespace reckon::ledger::sqlite
