@@ -1,4 +1,4 @@
-// `reckon ledger`: list, show and verify here, the others in ledger_*.cpp.
+// `reckon ledger`: list and show here, the others in ledger_*.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/open.h"
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/ledger_access.h"
 #include "cli/ledger_amend.h"
@@ -14,6 +13,7 @@
 #include "cli/ledger_filter.h"
 #include "cli/ledger_json.h"
 #include "cli/ledger_text.h"
+#include "cli/ledger_upkeep.h"
 #include "cli/output.h"
 #include "kernels/switches.h"
 
@@ -95,27 +95,6 @@ Result<ExitCode> show(const Cli& cli, const ShowOptions& options) {
   return kExitDone;
 }
 
-Result<ExitCode> verify(const Cli& cli, bool json) {
-  TRY_ASSIGN(const auto store, open_ledger(cli));
-  TRY_ASSIGN(const ledger::VerifyReport report, store->verify());
-  const std::string events = counted(static_cast<int64_t>(report.events), "event");
-  if (json) {
-    print_json({{"ledger", store->location()},
-                {"ok", report.ok()},
-                {"events", report.events},
-                {"errors", report.errors},
-                {"notes", report.notes}});
-  } else {
-    for (const std::string& error : report.errors) fmt::print("{}\n", error);
-    for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
-    if (report.ok()) fmt::print("ok: {} in {}\n", events, store->location());
-  }
-  if (report.ok()) return kExitDone;
-  return failed(fmt::format(
-      "{} beside {} in {}", counted(static_cast<int64_t>(report.errors.size()), "error"),
-      counted(static_cast<int64_t>(report.events), "good event"), store->location()));
-}
-
 void add_list(Cli& cli, CLI::App& group) {
   CLI::App* command = group.add_subcommand("list", "the entries, oldest first");
   auto filter = std::make_shared<LedgerFilter>();
@@ -151,14 +130,6 @@ void add_show(Cli& cli, CLI::App& group) {
       [&cli, options] { cli.action = [&cli, options] { return show(cli, *options); }; });
 }
 
-void add_verify(Cli& cli, CLI::App& group) {
-  CLI::App* command = group.add_subcommand("verify", "check every line; exit code 1 on an error");
-  auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "print JSON");
-  command->footer("Example:\n  reckon ledger verify");
-  command->callback([&cli, json] { cli.action = [&cli, json] { return verify(cli, *json); }; });
-}
-
 }  // namespace
 
 void add_ledger_command(Cli& cli) {
@@ -169,7 +140,7 @@ void add_ledger_command(Cli& cli) {
   add_show(cli, *group);
   add_ledger_consult(cli, *group);
   add_ledger_amend(cli, *group);
-  add_verify(cli, *group);
+  add_ledger_upkeep(cli, *group);
   group->footer(
       "Examples:\n"
       "  reckon ledger list --verdict WON\n"

@@ -279,6 +279,43 @@ TEST_F(LedgerCommand, VerifiesEveryLine) {
   EXPECT_EQ(json.json()["errors"].size(), 1u);
 }
 
+TEST_F(LedgerCommand, MergesAnotherLedger) {
+  const Finished merged = sandbox_.run({"--ledger", "other", "ledger", "merge", "ledger"});
+  EXPECT_EQ(merged.code, 0) << merged.err;
+  EXPECT_THAT(merged.out, HasSubstr("added to other, 0 known already"));
+  EXPECT_EQ(sandbox_.run({"--ledger", "other", "ledger", "list", "--json"}).json()["entries"],
+            ledger({"list", "--json"}).json()["entries"]);
+  const Finished again = ledger({"merge", "other", "--json"});
+  EXPECT_EQ(again.json()["added"], 0);
+  EXPECT_GT(again.json()["known"], 4);
+  EXPECT_EQ(ledger({"merge", "nowhere"}).code, 2);
+  std::ofstream(ledger_file(), std::ios::binary | std::ios::app) << "{}\n";
+  const Finished damaged = sandbox_.run({"--ledger", "third", "ledger", "merge", "ledger"});
+  EXPECT_EQ(damaged.code, 1);
+  EXPECT_THAT(damaged.out, HasSubstr("left out: "));
+}
+
+TEST_F(LedgerCommand, LintsWhatCitesIt) {
+  const std::string lost = entry_with("LOST");
+  std::filesystem::create_directories(sandbox_.path("rules"));
+  sandbox_.write("rules/chunk.yaml",
+                 "rules:\n  - {when: {metric: peak_bytes}, ledger: " + lost + "}\n");
+  const Finished good = ledger({"lint"});
+  EXPECT_EQ(good.code, 0) << good.out << good.err;
+  EXPECT_THAT(good.out, HasSubstr("1 citation, 0 unmeasured, 3 verdicts looked at"));
+
+  std::filesystem::create_directories(sandbox_.path("src"));
+  sandbox_.write("src/x.cpp", "// ledger: rk-222222222222\n// ledger: unmeasured\n");
+  const Finished bad = ledger({"lint", "--json"});
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_EQ(bad.json()["errors"].size(), 1u);
+  EXPECT_EQ(bad.json()["unmeasured"], 1);
+  EXPECT_EQ(ledger({"lint", "rules"}).code, 0);
+  EXPECT_EQ(ledger({"overturn", lost, "--reason", "wrong"}).code, 0);
+  EXPECT_THAT(ledger({"lint", "rules"}).out, HasSubstr("which was overturned: wrong"));
+  EXPECT_EQ(ledger({"lint", "nowhere"}).code, 2);
+}
+
 TEST_F(LedgerCommand, WarnsOfATornLine) {
   std::ofstream(ledger_file(), std::ios::binary | std::ios::app) << "{\"body\":{\"text";
   const Finished finished = ledger({"list", "--json"});
