@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ledger/jsonl/jsonl_store.h"
+#include "ledger/postgres/postgres_store.h"
 
 namespace reckon::ledger {
 namespace {
@@ -16,8 +17,9 @@ bool is_folder_location(std::string_view location) {
   return !location.empty() && location.find(kSchemeMark) == std::string_view::npos;
 }
 
-constexpr std::array<StoreKind, 1> kStoreKinds{{
+constexpr std::array<StoreKind, 2> kStoreKinds{{
     {"jsonl", is_folder_location, open_jsonl_store},
+    {"postgres", is_postgres_url, open_postgres_store},
 }};
 
 }  // namespace
@@ -34,7 +36,8 @@ Result<std::unique_ptr<Store>> open_store(std::string_view location) {
   const std::string_view scheme = location.substr(0, location.find(kSchemeMark));
   // The rest of the URL may hold a password.
   return usage_error(fmt::format(
-      "{}://... ledgers are not built in this version: give --ledger a folder", scheme));
+      "{}://... is no ledger that this version knows: give --ledger a folder or postgres://...",
+      scheme));
 }
 
 }  // namespace reckon::ledger

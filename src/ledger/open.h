@@ -18,8 +18,8 @@ struct StoreKind {
 
 [[nodiscard]] std::span<const StoreKind> store_kinds();
 
-// A folder (created by the first append). Usage errors: an empty location, a URL whose kind this
-// version does not have, a path that is a file.
+// A folder (created by the first append) or a PostgreSQL database. Usage errors: an empty location,
+// a URL whose kind this version does not have, a path that is a file.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view location);
 
 }  // namespace reckon::ledger
