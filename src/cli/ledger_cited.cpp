@@ -14,9 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kSources{".c",  ".cc",  ".cpp", ".cu",  ".cuh", ".h",   ".hpp", ".inc",
-                              ".m",  ".mm",  ".metal", ".py", ".rs", ".go",  ".sh",  ".yaml",
-                              ".yml"};
+constexpr std::array kSources{".c",  ".cc",    ".cpp", ".cu", ".cuh", ".h",  ".hpp",  ".inc", ".m",
+                              ".mm", ".metal", ".py",  ".rs", ".go",  ".sh", ".yaml", ".yml"};
 
 bool is_yaml(const fs::path& path) {
   return path.extension() == ".yaml" || path.extension() == ".yml";

@@ -9,9 +9,9 @@
 
 namespace reckon::cli {
 
-// Of files, and of all sources and YAML files below folders: YAML below a folder `rules` or `recipes`
-// is read as rules, all else as comments. Without paths: rules, recipes and src of the working
-// folder. Usage errors: nothing there, a rule file that cannot be read.
+// Of files, and of all sources and YAML files below folders: YAML below a folder `rules` or
+// `recipes` is read as rules, all else as comments. Without paths: rules, recipes and src of the
+// working folder. Usage errors: nothing there, a rule file that cannot be read.
 [[nodiscard]] Result<std::vector<ledger::Citation>> read_citations(
     const std::vector<std::string>& paths);
 

@@ -10,6 +10,7 @@
 #include "cli/ledger_access.h"
 #include "cli/ledger_amend.h"
 #include "cli/ledger_consult.h"
+#include "cli/ledger_exchange.h"
 #include "cli/ledger_filter.h"
 #include "cli/ledger_json.h"
 #include "cli/ledger_text.h"
@@ -141,6 +142,7 @@ void add_ledger_command(Cli& cli) {
   add_ledger_consult(cli, *group);
   add_ledger_amend(cli, *group);
   add_ledger_upkeep(cli, *group);
+  add_ledger_exchange(cli, *group);
   group->footer(
       "Examples:\n"
       "  reckon ledger list --verdict WON\n"

@@ -316,6 +316,44 @@ TEST_F(LedgerCommand, LintsWhatCitesIt) {
   EXPECT_EQ(ledger({"lint", "nowhere"}).code, 2);
 }
 
+TEST_F(LedgerCommand, ExportsAndImportsSamples) {
+  const std::string aa = entry_with("aa");
+  const Finished go = ledger({"export", "--format", "go", aa});
+  EXPECT_EQ(go.code, 0) << go.err;
+  EXPECT_EQ(lines_of(go.out).size(), 40u);
+  EXPECT_THAT(go.out, StartsWith("BenchmarkReckon/entry=" + aa + "/arm=base 1 "));
+  EXPECT_THAT(ledger({"export", "--format", "markdown", "--verdict", "LOST"}).out,
+              HasSubstr("| LOST | "));
+  EXPECT_THAT(ledger({"export", "--format", "csv"}).out, StartsWith("entry,verdict,"));
+  const Finished bytes = ledger({"export", "--format", "gbench", aa});
+  EXPECT_EQ(bytes.code, 2);
+  EXPECT_TRUE(bytes.one_error_line()) << bytes.err;
+  EXPECT_EQ(ledger({"export", "--format", "xml"}).code, 2);
+  EXPECT_EQ(ledger({"export", "--format", "go", "-o", "out.txt", aa}).code, 0);
+
+  const Finished imported = ledger({"import", "out.txt", "--switch", "k=a,b", "--base",
+                                    "Reckon/entry=" + aa + "/arm=base", "--arm",
+                                    "Reckon/entry=" + aa + "/arm=arm", "--json"});
+  EXPECT_EQ(imported.code, 0) << imported.err;
+  const std::string id = imported.json()["entries"][0];
+  const Finished shown = ledger({"show", id});
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("k a -> b"), HasSubstr("none was reported"),
+                               HasSubstr("reported by out.txt (go), not measured here"),
+                               HasSubstr("of 20 samples")));
+  EXPECT_EQ(ledger({"import", "out.txt", "--base", "x"}).code, 2);
+  EXPECT_EQ(ledger({"import", "queue.yaml"}).code, 2);
+  EXPECT_EQ(ledger({"import", "nowhere.json"}).code, 2);
+}
+
+TEST_F(LedgerCommand, ImportsReportedEntries) {
+  sandbox_.write("reported.yaml",
+                 "source: a paper\nentries:\n  - {name: x, idea: y, model: m, switch: {key: "
+                 "prefill.chunk, base: 8, arm: 32}, metric: ms, verdict: WON, effect: 0.1}\n");
+  EXPECT_EQ(ledger({"import", "reported.yaml"}).code, 0);
+  EXPECT_THAT(ledger({"list"}).out, HasSubstr("WON (reported)"));
+  EXPECT_EQ(ledger({"consult", "queue.yaml"}).code, 3);
+}
+
 TEST_F(LedgerCommand, WarnsOfATornLine) {
   std::ofstream(ledger_file(), std::ios::binary | std::ios::app) << "{\"body\":{\"text";
   const Finished finished = ledger({"list", "--json"});

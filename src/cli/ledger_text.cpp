@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/text.h"
@@ -59,7 +60,7 @@ std::string verdict_sentence(const Entry& entry) {
     return fmt::format("identical arms on purpose: {} the noise band",
                        rounds == 1 ? "1 round feeds" : fmt::format("{} rounds feed", rounds));
   }
-  if (!entry.verdict) return "no verdict yet";
+  if (!entry.verdict) return entry.imported ? "none was reported" : "no verdict yet";
   const std::string word(verdict_name(entry.verdict->verdict));
   const std::string sentence = experiment::verdict_sentence(entry);
   return styled(word, verdict_style(entry.verdict->verdict), stdout) +
@@ -233,8 +234,23 @@ void add_status(Page& page, const Entry& entry, const ledger::Chain& chain) {
   add_links(page, "lever of", chain.lever_of);
 }
 
+// What an import of another tool's file kept of each of its series.
+void add_figures(Page& page, const Entry& entry) {
+  const auto series = entry.figures.find("series");
+  if (series == entry.figures.end() || !series->is_array()) return;
+  std::vector<std::string> texts;
+  for (const nlohmann::json& one : *series) {
+    if (!one.is_object() || !one.contains("samples")) continue;
+    texts.push_back(fmt::format("{}: median {} {} of {}", one.value("name", ""),
+                                one.value("median", nlohmann::json()).dump(), one.value("unit", ""),
+                                counted(static_cast<int64_t>(one["samples"].size()), "sample")));
+  }
+  page.lines("figures", texts);
+}
+
 void add_history(Page& page, const Entry& entry, const PageContext& context) {
   if (entry.imported) {
+    add_figures(page, entry);
     page.line("imported", fmt::format("reported by {}, not measured here", entry.import_source));
   }
   add_status(page, entry, context.chain);
@@ -259,7 +275,7 @@ std::string verdict_text(const Summary& entry) {
 }
 
 std::string switch_text(const Summary& entry) {
-  if (entry.switch_key.empty()) return "identical arms";
+  if (entry.switch_key.empty()) return entry.imported ? "figures" : "identical arms";
   return fmt::format("{} {} -> {}", entry.switch_key, entry.base_value, entry.arm_value);
 }
 

@@ -42,19 +42,18 @@ Result<Condition> condition_of(const YamlNode::Member& member, const std::string
   if (value.kind == YamlNode::Kind::kScalar) {
     const size_t dots = value.scalar.find(kRange);
     condition.range = dots != std::string::npos;
-    condition.values = condition.range
-                           ? std::vector{value.scalar.substr(0, dots),
-                                         value.scalar.substr(dots + kRange.size())}
-                           : std::vector{value.scalar};
+    condition.values = condition.range ? std::vector{value.scalar.substr(0, dots),
+                                                     value.scalar.substr(dots + kRange.size())}
+                                       : std::vector{value.scalar};
     return condition;
   }
   for (const YamlNode& item : value.items) {
     if (item.kind == YamlNode::Kind::kScalar) condition.values.push_back(item.scalar);
   }
   if (condition.values.empty() || condition.values.size() != value.items.size()) {
-    return yaml_error(path, member.key_line,
-                      fmt::format("when.{}: expected a value, a list of values or a range",
-                                  member.key));
+    return yaml_error(
+        path, member.key_line,
+        fmt::format("when.{}: expected a value, a list of values or a range", member.key));
   }
   return condition;
 }

@@ -1,10 +1,10 @@
 // Where code, rules and recipes cite the ledger.
 //
-// A comment cites by `ledger: rk-…` (any unique prefix) or says `ledger: unmeasured`. A rule file is
-// YAML: each item of its list `rules` must cite, by its own `ledger` or that of the file; a recipe's
-// list is `switches`, of items with `key` and `value`. What a rule applies to stands under `when`, in
-// the item, the file or both: fields of a scope (scope.h, dotted) with a value, a list of values, or
-// a range `128..2048`. docs/ledger.md has examples. Pure and thread-safe.
+// A comment cites by `ledger: rk-…` (any unique prefix) or says `ledger: unmeasured`. A rule file
+// is YAML: each item of its list `rules` must cite, by its own `ledger` or that of the file; a
+// recipe's list is `switches`, of items with `key` and `value`. What a rule applies to stands under
+// `when`, in the item, the file or both: fields of a scope (scope.h, dotted) with a value, a list
+// of values, or a range `128..2048`. docs/ledger.md has examples. Pure and thread-safe.
 #pragma once
 
 #include <string>

@@ -91,7 +91,8 @@ class CitationLint {
     std::vector<std::string> measured;
     for (const Entry* entry : entries) {
       const auto value = field_of(entry->idea.scope, condition.field);
-      if (!value) return error(fmt::format("has when.{}, and scopes have no such field", condition.field));
+      if (!value)
+        return error(fmt::format("has when.{}, and scopes have no such field", condition.field));
       measured.push_back(*value);
     }
     if (condition.range) {
@@ -168,8 +169,7 @@ class Missing {
 
 }  // namespace
 
-void lint_citations(const Ledger& ledger, std::span<const Citation> citations,
-                    LintReport& report) {
+void lint_citations(const Ledger& ledger, std::span<const Citation> citations, LintReport& report) {
   for (const Citation& citation : citations) CitationLint(ledger, citation, report).run();
 }
 
@@ -191,8 +191,7 @@ std::vector<std::string> missing_of(const Entry& entry) {
   if (verdict.verdict == Verdict::kVoid) missing.unless(verdict.proof.has_value(), "no proof");
   if (!was_measured(verdict.verdict)) return missing.take();
   missing.unless(entry.rounds.size() >= 2, "fewer than two rounds");
-  missing.unless(std::all_of(entry.rounds.begin(), entry.rounds.end(), has_samples),
-                 "no samples");
+  missing.unless(std::all_of(entry.rounds.begin(), entry.rounds.end(), has_samples), "no samples");
   missing.unless(verdict.numbers && verdict.numbers->effect, "no number");
   if (verdict.verdict != Verdict::kInconclusive) {
     missing.unless(verdict.numbers && verdict.numbers->interval, "no interval");
@@ -212,9 +211,8 @@ void lint_verdicts(const Ledger& ledger, LintReport& report) {
     ++report.verdicts;
     const std::vector<std::string> missing = missing_of(entry);
     if (!missing.empty()) {
-      report.errors.push_back(fmt::format("{}: {} has {}", entry.id,
-                                          verdict_name(entry.verdict->verdict),
-                                          join(missing, ", ")));
+      report.errors.push_back(fmt::format(
+          "{}: {} has {}", entry.id, verdict_name(entry.verdict->verdict), join(missing, ", ")));
     }
   }
 }

@@ -21,8 +21,8 @@ struct LintReport {
 };
 
 // Errors of a citation: it names no entry; the entry is missing, ambiguous, overturned or has no
-// verdict; `when` reaches beyond what the cited entries measured (each value must be one of theirs, a
-// range must lie between the smallest and the largest), or names no field of a scope; a recipe's
+// verdict; `when` reaches beyond what the cited entries measured (each value must be one of theirs,
+// a range must lie between the smallest and the largest), or names no field of a scope; a recipe's
 // switch is not the entry's, or its value is the arm that lost.
 void lint_citations(const Ledger& ledger, std::span<const Citation> citations, LintReport& report);
 

@@ -50,9 +50,9 @@ class LintTest : public testing::Test {
 };
 
 TEST_F(LintTest, ACommentCitesAnEntryThatStands) {
-  const LintReport report = comment("// why: ledger: " + id(0) + ".\nint x;\n# ledger: " +
-                                    id(1).substr(0, 9) + "\n// ledger: unmeasured\n" +
-                                    "reckon::ledger::fold(x); // a ledger: of sorts\n");
+  const LintReport report =
+      comment("// why: ledger: " + id(0) + ".\nint x;\n# ledger: " + id(1).substr(0, 9) +
+              "\n// ledger: unmeasured\n" + "reckon::ledger::fold(x); // a ledger: of sorts\n");
   EXPECT_THAT(report.errors, IsEmpty());
   EXPECT_EQ(report.citations, 2U);
   EXPECT_EQ(report.unmeasured, 1U);

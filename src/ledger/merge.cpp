@@ -27,8 +27,7 @@ Result<MergeReport> merge(Store& into, const Store& from) {
   report.added = missing.size();
   report.left_out = std::move(theirs.warnings);
   report.warnings = std::move(ours.warnings);
-  report.warnings.insert(report.warnings.end(), appended.warnings.begin(),
-                         appended.warnings.end());
+  report.warnings.insert(report.warnings.end(), appended.warnings.begin(), appended.warnings.end());
   return report;
 }
 

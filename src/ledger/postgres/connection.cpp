@@ -58,9 +58,8 @@ Result<Rows> Connection::run(const char* sql, const std::vector<std::string>& va
   std::vector<const char*> texts;
   texts.reserve(values.size());
   for (const std::string& value : values) texts.push_back(value.c_str());
-  pg_result* result =
-      PQexecParams(handle_.get(), sql, static_cast<int>(values.size()), nullptr, texts.data(),
-                   nullptr, nullptr, /*resultFormat=*/0);
+  pg_result* result = PQexecParams(handle_.get(), sql, static_cast<int>(values.size()), nullptr,
+                                   texts.data(), nullptr, nullptr, /*resultFormat=*/0);
   Rows rows(result);
   const ExecStatusType status = PQresultStatus(result);
   if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) return error();

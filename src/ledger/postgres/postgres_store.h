@@ -1,8 +1,9 @@
 // The store of a team: one table of a PostgreSQL database, `reckon_events`, a row an event.
 //
-// The first append creates the table, so the database must exist and the role be allowed to; reading
-// needs only SELECT. The lines are those of a JSON-lines ledger, checksums and all, so that verify
-// means the same and either store can be merged into the other. A connection is made for each call.
+// The first append creates the table, so the database must exist and the role be allowed to;
+// reading needs only SELECT. The lines are those of a JSON-lines ledger, checksums and all, so that
+// verify means the same and either store can be merged into the other. A connection is made for
+// each call.
 #pragma once
 
 #include <memory>
