@@ -31,6 +31,7 @@ bool holds_rules(const fs::path& path) {
 
 bool is_source(const fs::path& path) {
   const std::string extension = path.extension().string();
+  if (path.stem().string().ends_with("_test")) return false;
   return std::find(kSources.begin(), kSources.end(), extension) != kSources.end();
 }
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "cli/queue_testing.h"
@@ -352,6 +353,29 @@ TEST_F(LedgerCommand, ImportsReportedEntries) {
   EXPECT_EQ(ledger({"import", "reported.yaml"}).code, 0);
   EXPECT_THAT(ledger({"list"}).out, HasSubstr("WON (reported)"));
   EXPECT_EQ(ledger({"consult", "queue.yaml"}).code, 3);
+}
+
+// What this repository ships must hold.
+TEST_F(LedgerCommand, LintsTheProjectItself) {
+  const std::string root = golden("../..");
+  const Finished lint = sandbox_.run(
+      {"--ledger", root + "/ledger", "ledger", "lint", root + "/src", root + "/queues"});
+  EXPECT_EQ(lint.code, 0) << lint.out << lint.err;
+}
+
+// Others measured a switch that is not of this version; consulting says what they found, on which
+// other device.
+TEST_F(LedgerCommand, ListsReportedEntriesOfOtherDevicesAsNear) {
+  const std::string root = golden("../..");
+  const Finished near =
+      sandbox_.run({"--ledger", root + "/ledger", "ledger", "consult", "--switch",
+                    "moe.expert_tile=32,64", "-m", tiny_model(), "--phase", "prefill"});
+  EXPECT_EQ(near.code, 0) << near.err;
+  std::string text = near.out;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  EXPECT_THAT(text, AllOf(HasSubstr("  near  "), HasSubstr("LOST -3.9%"),
+                          HasSubstr("device.vendor apple there"), HasSubstr("imported on")));
+  EXPECT_EQ(ledger({"consult", "--switch", "no.such=1,2", "-m", tiny_model()}).code, 2);
 }
 
 TEST_F(LedgerCommand, WarnsOfATornLine) {

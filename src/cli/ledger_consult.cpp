@@ -16,6 +16,7 @@
 #include "cli/page.h"
 #include "experiment/prepare.h"
 #include "formats/synthetic.h"
+#include "kernels/switches.h"
 #include "ledger/consult.h"
 
 namespace reckon::cli {
@@ -57,6 +58,7 @@ struct ConsultOptions {
 struct Answer {
   Prepared prepared;
   Consultation consultation;
+  bool foreign = false;  // about a switch that this version does not have
 };
 
 Status parse_switch_arms(const std::string& text, experiment::SwitchPair& pair) {
@@ -137,8 +139,43 @@ Error plain_error(Error error) {
   return error;
 }
 
+bool has_switch(const std::string& key) {
+  const auto& known = kernels::switch_registry();
+  return std::any_of(known.begin(), known.end(),
+                     [&](const kernels::SwitchInfo& info) { return info.key == key; });
+}
+
+// Others may have measured a switch that this version does not have. What would be measured here is
+// described with a switch of every version in its place. Unset where the ledger has no such switch.
+Result<std::optional<Answer>> ask_of_foreign_switch(const Queue& queue, Experiment experiment,
+                                                    experiment::Runner& runner,
+                                                    ledger::Catalog& catalog) {
+  const experiment::SwitchPair asked = experiment.switch_pair;
+  experiment.switch_pair = {"numerics", "auto", "reference"};
+  auto prepared = experiment::prepare(queue.path, experiment, runner);
+  if (!prepared.ok()) return plain_error(prepared.error());
+  Answer answer;
+  answer.foreign = true;
+  answer.prepared = std::move(prepared).value();
+  answer.prepared.experiment.switch_pair = asked;
+  ledger::Query query;
+  query.scope = answer.prepared.scope;
+  query.scope.switch_key = asked.key;
+  query.scope.base_value = asked.base;
+  query.scope.arm_value = asked.arm;
+  answer.prepared.scope = query.scope;
+  TRY_ASSIGN(answer.consultation, catalog.consult(query));
+  if (answer.consultation.near_count == 0) return std::optional<Answer>();
+  return std::optional(std::move(answer));
+}
+
 Result<Answer> ask(const Queue& queue, const Experiment& experiment, experiment::Runner& runner,
                    ledger::Catalog& catalog) {
+  if (!has_switch(experiment.switch_pair.key)) {
+    TRY_ASSIGN(std::optional<Answer> foreign,
+               ask_of_foreign_switch(queue, experiment, runner, catalog));
+    if (foreign) return std::move(*foreign);
+  }
   Answer answer;
   auto prepared = experiment::prepare(queue.path, experiment, runner);
   if (!prepared.ok()) return plain_error(prepared.error());
@@ -164,7 +201,8 @@ std::string answer_text(const Answer& answer) {
   for (const auto& finding : found.stale) page.line("  stale", finding.text);
   for (const auto& finding : found.offers) page.line("  offer", finding.text);
   if (!found.block && !found.join && found.allowed.empty() && found.stale.empty()) {
-    page.line("  unknown", "no entry of this scope: worth measuring");
+    page.line("  unknown", answer.foreign ? "this version has no such switch to measure"
+                                          : "no entry of this scope: worth measuring");
   }
   const size_t shown = std::min(found.near.size(), kNearShown);
   for (size_t i = 0; i < shown; ++i) page.line("  near", ledger::near_text(found.near[i]));

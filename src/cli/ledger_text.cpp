@@ -182,14 +182,29 @@ void add_verdict(Page& page, const Entry& entry, const std::string& unit) {
   add_reasons(page, verdict);
 }
 
+// "text", and after it what is known of the rest, in brackets.
+std::string with_details(const std::string& text, std::vector<std::string> details) {
+  std::erase(details, "");
+  return details.empty() ? text : fmt::format("{} ({})", text, join(details, ", "));
+}
+
+// An entry that was reported knows less of its workload than one that was measured.
+std::string workload_text(const Scope& scope) {
+  std::vector<std::string> parts;
+  if (scope.chunk > 0) parts.push_back(fmt::format("chunk {}", scope.chunk));
+  if (scope.rows > 0) parts.push_back(counted(scope.rows, "row"));
+  if (scope.context > 0) parts.push_back(fmt::format("context {}", scope.context));
+  parts.push_back("backend " + scope.backend);
+  const std::string& named = scope.workload_class.empty() ? scope.metric : scope.workload_class;
+  return fmt::format("{}; {}", named, join(parts, ", "));
+}
+
 void add_scope(Page& page, const Entry& entry) {
   const Scope& scope = entry.idea.scope;
   page.line("device", device_text(entry));
-  page.line("model", fmt::format("{} ({}, {})", entry.idea.model_name, scope.model_family,
-                                 scope.weight_format));
-  page.line("workload",
-            fmt::format("{}; chunk {}, {}, context {}, backend {}", scope.workload_class,
-                        scope.chunk, counted(scope.rows, "row"), scope.context, scope.backend));
+  page.line("model",
+            with_details(entry.idea.model_name, {scope.model_family, scope.weight_format}));
+  page.line("workload", workload_text(scope));
   for (const auto& [key, value] : scope.base_switches) {
     const auto arm = scope.arm_switches.find(key);
     const bool both = arm != scope.arm_switches.end() && arm->second == value;

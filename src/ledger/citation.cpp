@@ -101,7 +101,7 @@ std::vector<Citation> citations_in_comments(std::string_view text, const std::st
     for (size_t at = line.find(kMark); at != std::string::npos; at = line.find(kMark, at + 1)) {
       const std::string_view word = word_at(line, at + kMark.size());
       Citation citation{path, number, "comment", {}, word == kUnmeasured, {}, "", ""};
-      if (word.starts_with("rk-")) citation.entries.emplace_back(word);
+      if (word.starts_with("rk-") && word != "rk-") citation.entries.emplace_back(word);
       if (citation.unmeasured || !citation.entries.empty()) found.push_back(std::move(citation));
     }
   }

@@ -172,12 +172,20 @@ std::vector<std::string> open_conditions(const Entry& entry) {
 }
 
 std::string near_text(const NearFinding& near) {
+  constexpr size_t kFewUnset = 3;  // more of them are an entry that knows little of its scope
+  std::vector<std::string> unset;
+  for (const ScopeDifference& difference : near.differences) {
+    if (difference.a.empty() || difference.a == "0") unset.push_back(difference.field);
+  }
+  if (unset.size() <= kFewUnset) unset.clear();
   std::vector<std::string> parts;
   for (const ScopeDifference& difference : near.differences) {
+    if (std::find(unset.begin(), unset.end(), difference.field) != unset.end()) continue;
     parts.push_back(difference.field == "workload_class"
                         ? differing_words(difference)
                         : differing(difference.field, difference.a, difference.b));
   }
+  if (!unset.empty()) parts.push_back("not stated there: " + join(unset, ", "));
   return fmt::format("{} ({})", near.text, join(parts, "; "));
 }
 

@@ -260,6 +260,13 @@ TEST_F(ConsultTest, NearTextSaysOnlyWhatDiffers) {
   EXPECT_EQ(near_text(near),
             "rk-abcd: LOST -3.9% on 2026-09-14 (device.units 8 there, 64 here; reach unset there, "
             "matmul/decode here; pairs 6 there, 2 here)");
+  near.differences = {{"chunk", "0", "512"},
+                      {"device.units", "8", "64"},
+                      {"reach", "", "x"},
+                      {"prompt_hash", "", "y"},
+                      {"shape_hash", "", "z"}};
+  EXPECT_THAT(near_text(near), HasSubstr("(device.units 8 there, 64 here; not stated there: chunk, "
+                                         "reach, prompt_hash, shape_hash)"));
   near.differences = {{"workload_class", "metric=a", "metric=a pairs=2"}};
   EXPECT_THAT(near_text(near), HasSubstr("(workload_class metric=a there, metric=a pairs=2 here)"));
 }

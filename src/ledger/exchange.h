@@ -2,10 +2,10 @@
 //
 // | name | what | read | written |
 // | go | Go benchmark text, as benchstat reads it | every value of every line | any unit |
-// | gbench | Google Benchmark's JSON, as its compare.py reads it | real_time of each repetition | times |
-// | hyperfine | hyperfine --export-json | times | times |
-// | llama-bench | llama-bench -o jsonl | samples_ts | tok/s |
-// A speed in tok/s is written as time per token where a format holds times. Pure and thread-safe.
+// | gbench | Google Benchmark's JSON, as its compare.py reads it | real_time of each repetition |
+// times | | hyperfine | hyperfine --export-json | times | times | | llama-bench | llama-bench -o
+// jsonl | samples_ts | tok/s | A speed in tok/s is written as time per token where a format holds
+// times. Pure and thread-safe.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -55,8 +55,8 @@ struct FileFormat {
 // What a file says, as an entry that was reported elsewhere.
 struct ImportRequest {
   std::string source;
-  std::string idea;         // "": the names of the series
-  std::string switch_key;   // with both values where two series are arms of a switch
+  std::string idea;        // "": the names of the series
+  std::string switch_key;  // with both values where two series are arms of a switch
   std::string base_value;
   std::string arm_value;
   std::string device_name;

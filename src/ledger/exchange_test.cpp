@@ -22,7 +22,7 @@ using testing::StartsWith;
 const Signature kBy{"ann", test::at(0)};
 
 std::string golden(const std::string& name) {
-  std::ifstream in(std::string(RECKON_TEST_DATA) + "/golden/exchange/" + name);
+  std::ifstream in(std::string(kTestDataFolder) + "/golden/exchange/" + name);
   std::string text{std::istreambuf_iterator<char>(in), {}};
   EXPECT_FALSE(text.empty()) << name;
   return text;
@@ -83,10 +83,10 @@ TEST(Exchange, ReadsGoBenchmarkText) {
 }
 
 TEST(Exchange, RefusesOtherFiles) {
-  for (const char* text : {"", "{}", "[]", "nonsense", R"({"results":[]})", R"({"results":[1]})",
-                           R"({"results":[{"command":"x","times":["a"]}]})",
-                           R"({"benchmarks":[{"name":"x"}]})", R"({"samples_ts":[]})",
-                           "BenchmarkX 1 fast ns/op"}) {
+  for (const char* text :
+       {"", "{}", "[]", "nonsense", R"({"results":[]})", R"({"results":[1]})",
+        R"({"results":[{"command":"x","times":["a"]}]})", R"({"benchmarks":[{"name":"x"}]})",
+        R"({"samples_ts":[]})", "BenchmarkX 1 fast ns/op"}) {
     const auto format = recognise_format(text, "x.json");
     ASSERT_FALSE(format.ok()) << text;
     EXPECT_EQ(format.error().kind, ErrorKind::kUsage);
@@ -148,7 +148,9 @@ TEST(Exchange, AFormatOfTimesRefusesBytes) {
 
 TEST(Exchange, GoogleBenchmarksCompareReadsTheExport) {
   const std::string compare = "/usr/share/benchmark/compare.py";
-  if (std::system(("/usr/bin/python3 -c 'import scipy' >/dev/null 2>&1 && test -f " + compare).c_str()) != 0) {
+  if (std::system(
+          ("/usr/bin/python3 -c 'import scipy' >/dev/null 2>&1 && test -f " + compare).c_str()) !=
+      0) {
     GTEST_SKIP() << "no compare.py of libbenchmark-tools, or no scipy for it";
   }
   const test::TemporaryFolder folder;

@@ -23,10 +23,10 @@ using Kind = YamlNode::Kind;
 constexpr std::array<std::string_view, 5> kFileKeys{"source", "device_name", "device", "backend",
                                                     "entries"};
 constexpr std::array<std::string_view, 24> kEntryKeys{
-    "name",       "idea",      "device_name",   "device",  "model",       "family",
-    "switch",     "switches",  "weight_format", "chunk",   "rows",        "metric",
-    "unit",       "better",    "base",          "arm",     "effect",      "verdict",
-    "mechanism",  "detail",    "conditions",    "lever",   "revisit_when", "links"};
+    "name",      "idea",     "device_name",   "device", "model",        "family",
+    "switch",    "switches", "weight_format", "chunk",  "rows",         "metric",
+    "unit",      "better",   "base",          "arm",    "effect",       "verdict",
+    "mechanism", "detail",   "conditions",    "lever",  "revisit_when", "links"};
 constexpr std::array<std::string_view, 3> kLinkKeys{"lever_entry", "superseded_by", "reason"};
 
 // Reads the keys of one map, all of them known.

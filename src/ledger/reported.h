@@ -1,6 +1,6 @@
-// Figures that others reported, written by hand in a YAML file, as events: an `imported` one for each
-// entry, and `note` and `superseded` events for the links between them. docs/ledger.md describes the
-// file. Pure and thread-safe.
+// Figures that others reported, written by hand in a YAML file, as events: an `imported` one for
+// each entry, and `note` and `superseded` events for the links between them. docs/ledger.md
+// describes the file. Pure and thread-safe.
 #pragma once
 
 #include <string>

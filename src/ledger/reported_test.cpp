@@ -21,7 +21,7 @@ const Signature kBy{"ann", test::at(0)};
 
 // The folder `ledger/` of the project, which ships with entries that were reported elsewhere.
 std::filesystem::path shipped() {
-  return std::filesystem::path(RECKON_TEST_DATA).parent_path() / "ledger";
+  return std::filesystem::path(kTestDataFolder).parent_path() / "ledger";
 }
 
 std::string content(const std::filesystem::path& path) {

@@ -75,13 +75,19 @@ Result<Event> imported(const ImportedBody& body, const Signature& signature) {
 
 std::vector<Series> series_of(const Entry& entry) {
   if (entry.imported || entry.rounds.empty()) return {};
-  const bool higher = !entry.verdict || !entry.verdict->numbers ||
-                      entry.verdict->numbers->higher_is_better;
+  const bool higher =
+      !entry.verdict || !entry.verdict->numbers || entry.verdict->numbers->higher_is_better;
   const std::string unit = unit_of(entry);
   const Scope& scope = entry.idea.scope;
-  Series base{entry.id + "/base", unit, higher, {},
+  Series base{entry.id + "/base",
+              unit,
+              higher,
+              {},
               {{"entry", entry.id}, {"switch", scope.switch_key}, {"value", scope.base_value}}};
-  Series arm{entry.id + "/arm", unit, higher, {},
+  Series arm{entry.id + "/arm",
+             unit,
+             higher,
+             {},
              {{"entry", entry.id}, {"switch", scope.switch_key}, {"value", scope.arm_value}}};
   for (const MeasuredBody& measured : entry.rounds) {
     for (const PairSample& pair : measured.round.pairs) {
@@ -95,9 +101,9 @@ std::vector<Series> series_of(const Entry& entry) {
 }
 
 std::string csv_of(std::span<const Entry> entries) {
-  std::string text = row_of({"entry", "verdict", "switch", "base_value", "arm_value", "model",
-                             "device", "metric", "unit", "round", "pair", "warmup", "arm_first",
-                             "base", "arm"});
+  std::string text =
+      row_of({"entry", "verdict", "switch", "base_value", "arm_value", "model", "device", "metric",
+              "unit", "round", "pair", "warmup", "arm_first", "base", "arm"});
   for (const Entry& entry : entries) {
     const Summary summary = summary_of(entry);
     const std::string verdict(summary.verdict ? verdict_name(*summary.verdict) : "");
@@ -134,9 +140,9 @@ std::string markdown_of(std::span<const Entry> entries) {
         verdict,
         summary.effect ? fmt::format("{:+.1f}%", *summary.effect * 100) : std::string(),
         values,
-        summary.switch_key.empty() ? "identical arms"
-                                   : fmt::format("{} {} -> {}", summary.switch_key,
-                                                 summary.base_value, summary.arm_value),
+        summary.switch_key.empty()
+            ? "identical arms"
+            : fmt::format("{} {} -> {}", summary.switch_key, summary.base_value, summary.arm_value),
         summary.model_name,
         summary.device_name,
         entry.verdict ? entry.verdict->mechanism : std::string()};

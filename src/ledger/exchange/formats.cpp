@@ -88,16 +88,17 @@ Result<const FileFormat*> file_format(std::string_view name) {
     if (format.name == name) return &format;
     names.emplace_back(format.name);
   }
-  return usage_error(fmt::format("no format is called '{}': formats are {}", name,
-                                 join(names, ", ")));
+  return usage_error(
+      fmt::format("no format is called '{}': formats are {}", name, join(names, ", ")));
 }
 
 Result<const FileFormat*> recognise_format(std::string_view text, const std::string& path) {
   for (const FileFormat& format : exchange::kFormats) {
     if (format.read(text, path).ok()) return &format;
   }
-  return usage_error(path + ": neither Go benchmark text nor the JSON of Google Benchmark, "
-                            "hyperfine or llama-bench");
+  return usage_error(path +
+                     ": neither Go benchmark text nor the JSON of Google Benchmark, "
+                     "hyperfine or llama-bench");
 }
 
 }  // namespace reckon::ledger

@@ -28,8 +28,8 @@ namespace reckon::ledger::exchange {
 // Every number of a list; an error where it is none.
 [[nodiscard]] Result<std::vector<double>> numbers_of(const nlohmann::json& list,
                                                      const std::string& where);
-// A value as seconds: times as they are, tok/s as time per token; unset for other units and for what
-// is not above zero.
+// A value as seconds: times as they are, tok/s as time per token; unset for other units and for
+// what is not above zero.
 [[nodiscard]] std::optional<double> seconds_of(double value, std::string_view unit);
 [[nodiscard]] Result<std::vector<double>> all_seconds(const Series& series,
                                                       std::string_view format);

@@ -1,4 +1,5 @@
-// Go's benchmark text: https://go.googlesource.com/proposal/+/master/design/14313-benchmark-format.md
+// Go's benchmark text:
+// https://go.googlesource.com/proposal/+/master/design/14313-benchmark-format.md
 #include <fmt/format.h>
 
 #include <charconv>
@@ -39,11 +40,11 @@ Result<std::vector<Series>> read_go(std::string_view text, const std::string& pa
   std::map<std::pair<std::string, std::string>, size_t> index;  // name and unit
   nlohmann::json settings = nlohmann::json::object();
   for (const std::string& line : split(text, '\n')) {
-    if (is_setting(line)) settings[line.substr(0, line.find(':'))] = line.substr(line.find(": ") + 2);
+    if (is_setting(line))
+      settings[line.substr(0, line.find(':'))] = line.substr(line.find(": ") + 2);
     const std::vector<std::string> words = words_of(line);
     double iterations = 0;
-    if (words.size() < 4 || !words[0].starts_with(kPrefix) ||
-        !parse_number(words[1], iterations)) {
+    if (words.size() < 4 || !words[0].starts_with(kPrefix) || !parse_number(words[1], iterations)) {
       continue;
     }
     for (size_t i = 2; i + 1 < words.size(); i += 2) {

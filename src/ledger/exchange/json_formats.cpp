@@ -78,7 +78,10 @@ Result<std::vector<Series>> read_gbench(std::string_view text, const std::string
     }
     const auto [at, is_new] = index.emplace(name, found.size());
     if (is_new) {
-      found.push_back({name, text_of(item, "time_unit"), false, {},
+      found.push_back({name,
+                       text_of(item, "time_unit"),
+                       false,
+                       {},
                        without(item, {"real_time", "cpu_time", "repetition_index", "iterations"})});
       if (found.back().unit.empty()) found.back().unit = "ns";
     }
@@ -119,8 +122,7 @@ Result<std::vector<Series>> read_hyperfine(std::string_view text, const std::str
   std::vector<Series> found;
   for (const json& item : results) {
     if (!item.contains("times")) return usage_error(path + ": a result without its times");
-    Series series{text_of(item, "command"), "s", false, {},
-                  without(item, {"times", "exit_codes"})};
+    Series series{text_of(item, "command"), "s", false, {}, without(item, {"times", "exit_codes"})};
     TRY_ASSIGN(series.samples, numbers_of(item["times"], path + ": times"));
     found.push_back(std::move(series));
   }
@@ -157,7 +159,10 @@ Result<std::vector<Series>> read_llama_bench(std::string_view text, const std::s
     }
     const std::string test = test_name(item);
     const std::string model = text_of(item, "model_type");
-    Series series{model.empty() ? test : model + " " + test, "tok/s", true, {},
+    Series series{model.empty() ? test : model + " " + test,
+                  "tok/s",
+                  true,
+                  {},
                   without(item, {"samples_ts", "samples_ns"})};
     TRY_ASSIGN(series.samples, numbers_of(item["samples_ts"], path + ": samples_ts"));
     found.push_back(std::move(series));
