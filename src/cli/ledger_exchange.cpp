@@ -160,7 +160,7 @@ Result<ExitCode> export_entries(const Cli& cli, const ExportOptions& options) {
 
 void add_import(Cli& cli, CLI::App& group) {
   CLI::App* command = group.add_subcommand(
-      "import", "add figures of another tool's file, as reported and not measured here");
+      "import", "add figures of another tool's file, as reported, not measured here");
   auto options = std::make_shared<ImportOptions>();
   command
       ->add_option("file", options->file,

@@ -1,5 +1,6 @@
-// The loop of bounds_loops.h on AMX tiles: 4 of sums, each the product of one of two and one of two,
-// as fast_amx has them. Tiles are full and their rows alike: the time does not depend on values.
+// The loop of bounds_loops.h on AMX tiles: 4 of sums, each the product of one of two and one of
+// two, as fast_amx has them. Tiles are full and their rows alike: the time does not depend on
+// values.
 #include <immintrin.h>
 
 #include "kernels/cpu/bounds_loops.h"
