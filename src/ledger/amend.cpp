@@ -14,7 +14,7 @@ Status check_reason(const std::string& reason) {
   return blank ? Status(usage_error("the reason is empty: say in a sentence why")) : Status();
 }
 
-Event status_event(EventType type, const Entry& entry, StatusBody body,
+Event status_event(EventType type, const Entry& entry, const StatusBody& body,
                    const Signature& signature) {
   return make_event(type, entry.id, encode(body), signature.writer, signature.time);
 }
