@@ -4,13 +4,15 @@
 
 #include <array>
 
+#include "adapters/command_runner.h"
 #include "adapters/engine_runner.h"
 
 namespace reckon::adapters {
 namespace {
 
-constexpr std::array<RunnerKind, 1> kKinds{{
+constexpr std::array<RunnerKind, 2> kKinds{{
     {"reckon", [] { return std::unique_ptr<experiment::Runner>(new EngineRunner()); }},
+    {"command", [] { return std::unique_ptr<experiment::Runner>(new CommandRunner()); }},
 }};
 
 }  // namespace
@@ -23,7 +25,7 @@ Result<std::unique_ptr<experiment::Runner>> open_runner(std::string_view name) {
   for (const RunnerKind& kind : kKinds) {
     if (kind.name == name) return kind.create();
   }
-  return usage_error(fmt::format("no runner is called '{}': this version has 'reckon'", name));
+  return usage_error(fmt::format("no runner is called '{}': expected reckon or command", name));
 }
 
 }  // namespace reckon::adapters

@@ -228,7 +228,7 @@ Result<ExitCode> consult(const Cli& cli, const ConsultOptions& options) {
   } else {
     TRY_ASSIGN(queue, experiment::load_queue(options.file));
   }
-  TRY_ASSIGN(const auto runner, adapters::open_runner("reckon"));
+  TRY_ASSIGN(const auto runner, adapters::open_runner(queue.runner));
   TRY_ASSIGN(const auto store, open_ledger(cli));
   TRY_ASSIGN(const auto catalog, read_catalog(*store));
   std::vector<Answer> answers;

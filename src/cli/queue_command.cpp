@@ -33,7 +33,7 @@ void add_auto_pairs(CLI::App& command, QueueOptions& options) {
 
 Result<ExitCode> check(const Cli& cli, const QueueOptions& options) {
   TRY_ASSIGN(const experiment::Queue queue, experiment::load_queue(options.file));
-  TRY_ASSIGN(const auto runner, adapters::open_runner("reckon"));
+  TRY_ASSIGN(const auto runner, adapters::open_runner(queue.runner));
   TRY_ASSIGN(const auto store, open_ledger(cli));
   const experiment::QueueCheck checked = experiment::check_queue(
       queue, *runner, *store,
@@ -63,7 +63,7 @@ Result<experiment::RunOptions> run_options(const Cli& cli, const QueueOptions& o
 Result<ExitCode> run(const Cli& cli, const QueueOptions& options) {
   TRY_ASSIGN(const experiment::RunOptions run, run_options(cli, options));
   TRY_ASSIGN(const experiment::Queue queue, experiment::load_queue(options.file));
-  TRY_ASSIGN(const auto runner, adapters::open_runner("reckon"));
+  TRY_ASSIGN(const auto runner, adapters::open_runner(queue.runner));
   TRY_ASSIGN(const auto store, open_ledger(cli));
   if (!options.markdown.empty()) TRY(check_writable(options.markdown));
   const StopSignals signals;

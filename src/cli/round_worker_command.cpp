@@ -16,8 +16,7 @@ Result<ExitCode> serve() {
   // Who ends a run asks every process of it to end. The parent decides what becomes of the pair in
   // progress; an arm must not look as if it had crashed.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(signal, SIG_IGN);
-  TRY_ASSIGN(const auto runner, adapters::open_runner("reckon"));
-  TRY(experiment::serve_round(*runner, STDIN_FILENO, STDOUT_FILENO));
+  TRY(experiment::serve_round(adapters::open_runner, STDIN_FILENO, STDOUT_FILENO));
   return kExitDone;
 }
 

@@ -16,6 +16,10 @@ namespace {
 constexpr uint64_t kGib = uint64_t{1} << 30;
 
 Result<Runner::MetricInfo> find_metric(const Runner& runner, const Experiment& experiment) {
+  if (const std::optional<CommandWorkload>& command = experiment.workload.command) {
+    const CommandMetric& metric = command->metric;
+    return Runner::MetricInfo{metric.name, metric.unit, metric.higher_is_better, kCommandPhase};
+  }
   std::vector<std::string> names;
   for (const Runner::MetricInfo& metric : runner.metrics()) {
     names.push_back(metric.name);
@@ -105,6 +109,10 @@ std::string limit_key(const std::optional<MemoryLimit>& limit) {
 std::string workload_class(const Prepared& prepared) {
   const Workload& workload = prepared.experiment.workload;
   const Subject& subject = prepared.subject;
+  if (!subject.workload_words.empty()) {
+    return fmt::format("metric={} {} pairs={}", workload.metric, subject.workload_words,
+                       prepared.experiment.pairs);
+  }
   return fmt::format(
       "metric={} phase={} shape={} format={} prompt={} generate={} pairs={} threads={}",
       workload.metric, workload.phase, subject.model_shape_hash, subject.weight_format,
@@ -135,7 +143,7 @@ Result<ledger::Scope> make_scope(const Prepared& prepared) {
   scope.metric = workload.metric;
   scope.workload_class = workload_class(prepared);
   scope.prompt_hash = subject.prompt_hash;
-  scope.tokens_policy = "identical";
+  scope.tokens_policy = workload.command ? "none" : "identical";
   if (!experiment.is_floor()) scope.reach = reach_text(experiment.reach);
   scope.memory_limit = limit_key(experiment.memory_limit);
   scope.base_switches = experiment.set;
@@ -146,6 +154,7 @@ Result<ledger::Scope> make_scope(const Prepared& prepared) {
 // An op or a phase that neither arm has is a slip of the pen, not an experiment.
 Status check_reach(const Prepared& prepared) {
   const Reach& reach = prepared.experiment.reach;
+  if (!prepared.base_plan.complete) return {};
   const std::vector<DispatchRow> base = predicted_rows(prepared.base_plan);
   const std::vector<DispatchRow> arm = predicted_rows(prepared.arm_plan);
   if (!rows_at(base, reach).empty() || !rows_at(arm, reach).empty()) return {};
@@ -186,6 +195,7 @@ Status fill(Prepared& prepared, Runner& runner) {
   prepared.sources = sources_in_reach(prepared.base_plan, prepared.arm_plan, experiment.reach);
   prepared.predicted = compare_rows(predicted_rows(prepared.base_plan),
                                     predicted_rows(prepared.arm_plan), experiment.reach);
+  mark_weak(prepared.base_plan, prepared.predicted);
   return {};
 }
 

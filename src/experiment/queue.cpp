@@ -2,29 +2,31 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <set>
-#include <span>
 
 #include "base/regular_file.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "base/yaml_tree.h"
+#include "experiment/queue_command.h"
+#include "experiment/queue_fields.h"
 
 namespace reckon::experiment {
 namespace {
 
 using Keys = std::vector<std::string>;
 
-const Keys kQueueKeys{"name", "defaults", "experiments"};
-const Keys kDefaultKeys{"rounds", "pairs", "warmup_pairs", "timeout", "model",
-                        "metric", "claim", "memory_limit", "backend", "quant"};
-const Keys kExperimentKeys{"id",      "idea",  "kind",   "model",  "switch",       "set",
-                           "backend", "quant", "reach",  "metric", "workload",     "memory_limit",
-                           "tokens",  "claim", "rounds", "pairs",  "warmup_pairs", "timeout"};
+const Keys kQueueKeys{"name", "runner", "defaults", "experiments"};
+// What `defaults` may hold: the design, and what runs.
+const Keys kDesignKeys{"rounds", "pairs", "warmup_pairs", "timeout", "claim"};
+const Keys kEngineDefaultKeys{"model", "metric", "memory_limit", "backend", "quant"};
+// What only an experiment has.
+const Keys kExperimentKeys{"id", "idea", "kind", "switch", "set"};
+const Keys kEngineKeys{"reach", "workload", "tokens"};
 const Keys kSwitchKeys{"key", "base", "arm"};
 const Keys kSyntheticKeys{"synth", "layers", "seed"};
 const Keys kReachKeys{"op", "phase"};
@@ -32,94 +34,6 @@ const Keys kWorkloadKeys{"phase",    "prompt", "prompt_file", "prompt_tokens",
                          "generate", "chunk",  "context"};
 
 constexpr int64_t kMaximumTokens = int64_t{1} << 24;
-
-// Reads the fields of one map, with a second map that stands in for what the first one lacks.
-class Fields {
- public:
-  Fields(const std::string& path, const YamlNode& map, std::string what,
-         const YamlNode* defaults = nullptr)
-      : path_(path), map_(map), defaults_(defaults), what_(std::move(what)) {}
-
-  // Is it a map, with no key that is not among `allowed`?
-  Status check(std::span<const std::string> allowed) const {
-    if (map_.kind != YamlNode::Kind::kMap) return error(map_.line, "expected a map of keys");
-    for (const YamlNode::Member& member : map_.members) {
-      if (std::find(allowed.begin(), allowed.end(), member.key) != allowed.end()) continue;
-      const std::string known = nearest(member.key, allowed);
-      return error(member.key_line,
-                   fmt::format("unknown key '{}'; {}", member.key,
-                               known.empty() ? "known are " + join(allowed, ", ")
-                                             : fmt::format("did you mean '{}'?", known)));
-    }
-    return {};
-  }
-
-  const YamlNode* find(std::string_view key) const {
-    const YamlNode* node = map_.find(key);
-    return node == nullptr && defaults_ != nullptr ? defaults_->find(key) : node;
-  }
-
-  // "" where it is absent.
-  Result<std::string> text(const std::string& key) const {
-    const YamlNode* node = find(key);
-    if (node == nullptr) return std::string();
-    if (node->kind != YamlNode::Kind::kScalar || node->scalar.empty()) {
-      return error(node->line, fmt::format("'{}' must be a word or a text", key));
-    }
-    return node->scalar;
-  }
-
-  Result<std::string> required(const std::string& key) const {
-    TRY_ASSIGN(std::string value, text(key));
-    if (value.empty()) return error(map_.line, fmt::format("'{}' is missing", key));
-    return value;
-  }
-
-  Result<int64_t> integer(const std::string& key, int64_t minimum, int64_t maximum,
-                          int64_t absent) const {
-    const YamlNode* node = find(key);
-    if (node == nullptr) return absent;
-    int64_t value = 0;
-    const char* begin = node->scalar.data();
-    const char* end = begin + node->scalar.size();
-    const auto [stop, failure] = std::from_chars(begin, end, value);
-    if (node->kind != YamlNode::Kind::kScalar || failure != std::errc() || stop != end ||
-        value < minimum || value > maximum) {
-      return error(node->line,
-                   fmt::format("'{}' must be a whole number from {} to {}", key, minimum, maximum));
-    }
-    return value;
-  }
-
-  // A scalar through one of the parsers of queue.h, its error with the line in front.
-  template <typename T>
-  Result<std::optional<T>> parsed(const std::string& key,
-                                  Result<T> (*parse)(std::string_view)) const {
-    TRY_ASSIGN(const std::string value, text(key));
-    if (value.empty()) return std::optional<T>();
-    Result<T> result = parse(value);
-    if (!result.ok()) {
-      return error(find(key)->line, fmt::format("'{}': {}", key, result.error().message));
-    }
-    return std::optional<T>(std::move(result).value());
-  }
-
-  Error error(int line, const std::string& message) const {
-    return yaml_error(path_, line, what_.empty() ? message : what_ + ": " + message);
-  }
-  Error key_error(const std::string& key, const std::string& message) const {
-    const YamlNode* node = find(key);
-    return error(node == nullptr ? map_.line : node->line, message);
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] const std::string& what() const { return what_; }
-
- private:
-  const std::string& path_;
-  const YamlNode& map_;
-  const YamlNode* defaults_;
-  std::string what_;
-};
 
 Result<std::string> read_file(const std::string& path, size_t limit) {
   if (const std::string why = why_not_a_file(path); !why.empty()) {
@@ -185,6 +99,21 @@ Status check_phase(const Fields& fields, const std::string& phase) {
                           fmt::format("'{}' is no phase: expected prefill or decode", phase));
 }
 
+Keys together(std::initializer_list<Keys> lists) {
+  Keys all;
+  for (const Keys& keys : lists) all.insert(all.end(), keys.begin(), keys.end());
+  return all;
+}
+
+// Of defaults and of experiments, in a queue of programs or one of an engine.
+Keys default_keys(bool programs) {
+  return together({kDesignKeys, programs ? kCommandKeys : kEngineDefaultKeys});
+}
+
+Keys experiment_keys(bool programs) {
+  return together({kExperimentKeys, programs ? Keys() : kEngineKeys, default_keys(programs)});
+}
+
 Status read_workload(const Fields& outer, Experiment& experiment) {
   const YamlNode* node = outer.find("workload");
   if (node == nullptr) return outer.key_error("id", "'workload' is missing");
@@ -236,18 +165,12 @@ Status read_switch(const Fields& outer, Experiment& experiment) {
 }
 
 Status read_set(const Fields& outer, Experiment& experiment) {
-  const YamlNode* node = outer.find("set");
-  if (node == nullptr) return {};
-  if (node->kind != YamlNode::Kind::kMap) return outer.error(node->line, "'set' must be a map");
-  for (const YamlNode::Member& member : node->members) {
-    if (member.value.kind != YamlNode::Kind::kScalar || member.value.scalar.empty()) {
-      return outer.error(member.key_line, fmt::format("'{}' needs a value", member.key));
+  TRY_ASSIGN(const auto entries, outer.entries("set"));
+  for (const Fields::Entry& entry : entries) {
+    if (entry.key == experiment.switch_pair.key) {
+      return outer.error(entry.line, fmt::format("'{}' is the switch between the arms", entry.key));
     }
-    if (member.key == experiment.switch_pair.key) {
-      return outer.error(member.key_line,
-                         fmt::format("'{}' is the switch between the arms", member.key));
-    }
-    experiment.set[member.key] = member.value.scalar;
+    experiment.set[entry.key] = entry.value;
   }
   return {};
 }
@@ -309,8 +232,23 @@ Result<std::string> model_of(const Fields& fields) {
   return model;
 }
 
+// What runs in a queue of an engine.
+Status read_engine(const Fields& fields, Experiment& experiment) {
+  TRY_ASSIGN(experiment.workload.model, model_of(fields));
+  const auto word_or = [&](const char* key, std::string& value) -> Status {
+    TRY_ASSIGN(std::string given, fields.text(key));
+    if (!given.empty()) value = std::move(given);
+    return {};
+  };
+  TRY(word_or("backend", experiment.workload.backend));
+  TRY(word_or("quant", experiment.workload.quant));
+  TRY_ASSIGN(experiment.workload.metric, fields.required("metric"));
+  TRY(read_workload(fields, experiment));
+  return read_tokens(fields);
+}
+
 Result<Experiment> read_experiment(const std::string& path, const YamlNode& node,
-                                   const YamlNode* defaults) {
+                                   const YamlNode* defaults, bool programs) {
   Experiment experiment;
   experiment.line = node.line;
   {
@@ -320,7 +258,7 @@ Result<Experiment> read_experiment(const std::string& path, const YamlNode& node
   }
   const std::string what = fmt::format("experiment '{}'", shorten(one_line(experiment.id), 60));
   const Fields fields(path, node, what, defaults);
-  TRY(fields.check(kExperimentKeys));
+  TRY(fields.check(experiment_keys(programs)));
   if (experiment.id.size() > 100 || one_line(experiment.id) != experiment.id) {
     return fields.key_error("id", "an id is one line of at most 100 bytes");
   }
@@ -334,21 +272,15 @@ Result<Experiment> read_experiment(const std::string& path, const YamlNode& node
   if (experiment.idea.empty() && !experiment.is_floor()) {
     return fields.key_error("id", "'idea' is missing: what is tried, in a sentence");
   }
-  TRY_ASSIGN(experiment.workload.model, model_of(fields));
-  const auto word_or = [&](const char* key, std::string& value) -> Status {
-    TRY_ASSIGN(std::string given, fields.text(key));
-    if (!given.empty()) value = std::move(given);
-    return {};
-  };
-  TRY(word_or("backend", experiment.workload.backend));
-  TRY(word_or("quant", experiment.workload.quant));
-  TRY_ASSIGN(experiment.workload.metric, fields.required("metric"));
   TRY(read_switch(fields, experiment));
   TRY(read_set(fields, experiment));
-  TRY(read_workload(fields, experiment));
-  TRY(read_reach(fields, experiment));
-  TRY(read_tokens(fields));
   TRY(read_design(fields, experiment));
+  if (programs) {
+    TRY(read_command_workload(fields, experiment));
+  } else {
+    TRY(read_engine(fields, experiment));
+  }
+  TRY(read_reach(fields, experiment));
   return experiment;
 }
 
@@ -361,15 +293,22 @@ Result<Queue> parse_queue(std::string_view text, const std::string& path) {
   Queue queue;
   queue.path = path;
   TRY_ASSIGN(queue.name, fields.required("name"));
+  TRY_ASSIGN(const std::string runner, fields.text("runner"));
+  if (!runner.empty()) queue.runner = runner;
+  const bool programs = queue.runner == kCommandRunner;
+  if (!programs && queue.runner != Queue().runner) {
+    return fields.key_error("runner", fmt::format("'{}' is no runner: expected {} or {}", runner,
+                                                  Queue().runner, kCommandRunner));
+  }
   const YamlNode* defaults = fields.find("defaults");
-  if (defaults != nullptr) TRY(Fields(path, *defaults, "defaults").check(kDefaultKeys));
+  if (defaults != nullptr) TRY(Fields(path, *defaults, "defaults").check(default_keys(programs)));
   const YamlNode* list = fields.find("experiments");
   if (list == nullptr || list->kind != YamlNode::Kind::kList || list->items.empty()) {
     return fields.key_error("experiments", "'experiments' must be a list with at least one item");
   }
   std::set<std::string> ids;
   for (const YamlNode& item : list->items) {
-    TRY_ASSIGN(Experiment experiment, read_experiment(path, item, defaults));
+    TRY_ASSIGN(Experiment experiment, read_experiment(path, item, defaults, programs));
     if (!ids.insert(experiment.id).second) {
       return yaml_error(path, item.line, fmt::format("two experiments '{}'", experiment.id));
     }

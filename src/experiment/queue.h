@@ -11,6 +11,14 @@
 //       claim: "+2%"
 //     - {id: floor, kind: aa, workload: {phase: prefill, prompt: …}, metric: …, rounds: 20}
 //
+// A queue that says `runner: command` has programs as arms (queue_command.h):
+//
+//     - id: threads
+//       idea: Two threads instead of one
+//       switch: {key: threads, base: 1, arm: 2}
+//       command: [./bench, --threads, "{threads}"]
+//       metric: {read: "json:$.tok_per_s", unit: tok/s, better: higher}
+//
 // Parsing knows the file, not the runner: switches, metrics and models are checked when the queue
 // is prepared. Every error is a usage error "FILE:LINE: …". Pure but for reading the named files.
 #pragma once
@@ -67,7 +75,8 @@ struct Experiment {
 
 struct Queue {
   std::string name;
-  std::string path;  // as given; starts every message
+  std::string path;               // as given; starts every message
+  std::string runner = "reckon";  // of all its experiments: "reckon" or "command"
   std::vector<Experiment> experiments;
 };
 
@@ -81,6 +90,9 @@ inline constexpr size_t kMaximumPromptBytes = 1u << 20;
 
 // Is this `prompt` the name of a file, as opposed to the text itself?
 [[nodiscard]] bool names_prompt_file(std::string_view prompt);
+
+// Makes a program what the experiment runs; its time-out is the experiment's.
+void use_command(Experiment& experiment, CommandWorkload command);
 
 // A queue of this one experiment that needs no other file: the prompt stands in it and every
 // default is spelled out. What an entry keeps, and what a replay runs.

@@ -100,7 +100,7 @@ TEST(Queue, ErrorsNameFileLineAndNearestKey) {
       "'prompt_tokens'?");
   EXPECT_THAT(error_with("rounds: 3", "runds: 3"),
               StartsWith("q.yaml:2: defaults: unknown key 'runds'; did you mean 'rounds'?"));
-  EXPECT_THAT(error_with("defaults:", "zebra:"), HasSubstr("known are name, defaults"));
+  EXPECT_THAT(error_with("defaults:", "zebra:"), HasSubstr("known are name, runner, defaults"));
   EXPECT_THAT(error_with("name: five-ideas\n", ""), HasSubstr("'name' is missing"));
   EXPECT_THAT(error_with("id: floor\n    kind: aa", "id: band-order\n    kind: aa"),
               StartsWith("q.yaml:19: two experiments 'band-order'"));

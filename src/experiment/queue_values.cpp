@@ -4,11 +4,11 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/bytes.h"
 #include "experiment/queue.h"
+#include "experiment/queue_command.h"
 
 namespace reckon::experiment {
 namespace {
@@ -21,11 +21,6 @@ bool split_number(std::string_view text, double& number, std::string_view& rest)
   if (error != std::errc() || !std::isfinite(number)) return false;
   rest = text.substr(static_cast<size_t>(end - text.data()));
   return true;
-}
-
-// A JSON string is a YAML double-quoted scalar.
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump();
 }
 
 std::string limit_text(const MemoryLimit& limit) {
@@ -41,13 +36,36 @@ std::string limit_text(const MemoryLimit& limit) {
 }
 
 std::string workload_text(const Workload& workload) {
-  std::string text = fmt::format("    workload:\n      phase: {}\n", quoted(workload.phase));
+  std::string text =
+      fmt::format("    model: {}\n    backend: {}\n    quant: {}\n", quoted(workload.model),
+                  quoted(workload.backend), quoted(workload.quant));
+  text += fmt::format("    workload:\n      phase: {}\n", quoted(workload.phase));
   if (!workload.prompt.empty()) {
     text += fmt::format("      prompt: {}\n", quoted(workload.prompt));
   }
   text += fmt::format("      prompt_tokens: {}\n", workload.prompt_tokens);
   text += fmt::format("      generate: {}\n", workload.generate_tokens);
   text += fmt::format("      context: {}\n", workload.context);
+  text += fmt::format("    metric: {}\n", quoted(workload.metric));
+  return text;
+}
+
+// The switch, where the arms must differ, what they must have in common, and the claim.
+std::string comparison_text(const Experiment& experiment) {
+  const SwitchPair& pair = experiment.switch_pair;
+  std::string text = fmt::format("    switch:\n      key: {}\n", quoted(pair.key));
+  if (!pair.base.empty()) text += fmt::format("      base: {}\n", quoted(pair.base));
+  text += fmt::format("      arm: {}\n", quoted(pair.arm));
+  const std::optional<CommandWorkload>& command = experiment.workload.command;
+  if (!command || !command->dispatch_file.empty()) {
+    text += "    reach:\n";
+    if (!experiment.reach.op.empty()) {
+      text += fmt::format("      op: {}\n", quoted(experiment.reach.op));
+    }
+    text += fmt::format("      phase: {}\n", quoted(experiment.reach.phase));
+  }
+  if (!command) text += "    tokens: identical\n";
+  if (experiment.claim) text += fmt::format("    claim: \"+{:.10g}%\"\n", *experiment.claim * 100);
   return text;
 }
 
@@ -101,33 +119,18 @@ Result<double> parse_claim(std::string_view text) {
 }
 
 std::string standalone_queue(const Experiment& experiment) {
-  std::string text = fmt::format("name: {}\nexperiments:\n", quoted(experiment.id));
-  text += fmt::format("  - id: {}\n", quoted(experiment.id));
+  const Workload& workload = experiment.workload;
+  std::string text = fmt::format("name: {}\n", quoted(experiment.id));
+  if (workload.command) text += fmt::format("runner: {}\n", kCommandRunner);
+  text += fmt::format("experiments:\n  - id: {}\n", quoted(experiment.id));
   text += fmt::format("    kind: {}\n", experiment.is_floor() ? "aa" : "ab");
   if (!experiment.idea.empty()) text += fmt::format("    idea: {}\n", quoted(experiment.idea));
-  text += fmt::format("    model: {}\n", quoted(experiment.workload.model));
-  text += fmt::format("    backend: {}\n", quoted(experiment.workload.backend));
-  text += fmt::format("    quant: {}\n", quoted(experiment.workload.quant));
-  if (!experiment.is_floor()) {
-    const SwitchPair& pair = experiment.switch_pair;
-    text += fmt::format("    switch:\n      key: {}\n", quoted(pair.key));
-    if (!pair.base.empty()) text += fmt::format("      base: {}\n", quoted(pair.base));
-    text += fmt::format("      arm: {}\n", quoted(pair.arm));
-    text += "    reach:\n";
-    if (!experiment.reach.op.empty()) {
-      text += fmt::format("      op: {}\n", quoted(experiment.reach.op));
-    }
-    text += fmt::format("      phase: {}\n", quoted(experiment.reach.phase));
-    text += "    tokens: identical\n";
-    if (experiment.claim)
-      text += fmt::format("    claim: \"+{:.10g}%\"\n", *experiment.claim * 100);
-  }
+  if (!experiment.is_floor()) text += comparison_text(experiment);
   if (!experiment.set.empty()) text += "    set:\n";
   for (const auto& [key, value] : experiment.set) {
     text += fmt::format("      {}: {}\n", quoted(key), quoted(value));
   }
-  text += workload_text(experiment.workload);
-  text += fmt::format("    metric: {}\n", quoted(experiment.workload.metric));
+  text += workload.command ? command_text(*workload.command) : workload_text(workload);
   if (experiment.memory_limit) {
     text += fmt::format("    memory_limit: {}\n", quoted(limit_text(*experiment.memory_limit)));
   }

@@ -42,10 +42,14 @@ void add_observed(const Prepared& prepared, const Samples& samples, ledger::Verd
   if (samples.rounds.empty()) return;
   body.proof = compare_rows(samples.base_rows, samples.arm_rows, prepared.experiment.reach);
   body.proof->observed = true;
+  mark_weak(prepared.base_plan, *body.proof);
   body.peaks = ledger::Peaks{samples.base_peak_bytes, samples.arm_peak_bytes};
 }
 
-ledger::TokenCheck identical_tokens(const Samples& samples) {
+// Unset for programs, whose output is not compared.
+std::optional<ledger::TokenCheck> identical_tokens(const Prepared& prepared,
+                                                   const Samples& samples) {
+  if (prepared.experiment.workload.command) return std::nullopt;
   ledger::TokenCheck check;
   check.identical = true;
   check.compared = static_cast<int64_t>(samples.tokens.size());
@@ -134,8 +138,9 @@ Result<ledger::MeasuredBody> measured_body(const Prepared& prepared, const Sampl
   if (!prepared.experiment.is_floor()) {
     body.proof = compare_rows(samples.base_rows, samples.arm_rows, prepared.experiment.reach);
     body.proof->observed = true;
+    mark_weak(prepared.base_plan, *body.proof);
   }
-  body.tokens = identical_tokens(samples);
+  body.tokens = identical_tokens(prepared, samples);
   body.peaks = ledger::Peaks{samples.base_peak_bytes, samples.arm_peak_bytes};
   body.sources = prepared.sources;
   body.environment = to_environment(collected.environment, prepared.subject.device_name);
@@ -199,7 +204,7 @@ Result<ledger::VerdictBody> verdict_of_rounds(const Prepared& prepared, const Ju
   const nlohmann::json& environment = samples.rounds.back().environment;
   ledger::VerdictBody body = start_verdict(prepared, ledger::Verdict::kVoid, "", environment);
   add_observed(prepared, samples, body);
-  body.tokens = identical_tokens(samples);
+  body.tokens = identical_tokens(prepared, samples);
   for (const ledger::MeasuredBody& measured : rounds) body.rounds.push_back(measured.round.id);
   const bool different = body.proof->base_fingerprint != body.proof->arm_fingerprint;
   if (!different) {
@@ -209,6 +214,9 @@ Result<ledger::VerdictBody> verdict_of_rounds(const Prepared& prepared, const Ju
     return body;
   }
   TRY(add_numbers(prepared, judgement, samples, rounds, body));
+  if (const std::string& weak = prepared.base_plan.weak_proof; !weak.empty()) {
+    body.detail += fmt::format("{}the arms differ {}", body.detail.empty() ? "" : "; ", weak);
+  }
   return body;
 }
 

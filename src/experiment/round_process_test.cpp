@@ -74,7 +74,7 @@ TEST(RoundProcess, BreaksAreNamed) {
   EXPECT_EQ(broken_reason("fault=exit@1", worker()), "exit code 3");
   EXPECT_EQ(broken_reason("fault=hang@1", worker(milliseconds(300))), "no answer within 0.3 s");
   EXPECT_THAT(broken_reason("fault=garbage@1", worker()), HasSubstr("not JSON"));
-  const std::string ready = "read job; echo '{\"ready\":1}'; read request; ";
+  const std::string ready = "read job; echo '{\"ready\":2}'; read request; ";
   EXPECT_EQ(broken_reason("", shell(ready + "exit 0")), "exit code 0");
   EXPECT_THAT(broken_reason("", shell(ready + "echo '{}'")), HasSubstr("'sequence' is missing"));
   EXPECT_THAT(broken_reason("", shell(ready + "exec >&-; sleep 100")),
@@ -84,14 +84,14 @@ TEST(RoundProcess, BreaksAreNamed) {
 TEST(RoundProcess, AnswerToAnotherRequestIsGarbage) {
   RoundAnswer answer;
   answer.sequence = 41;
-  const std::string script = "read job; echo '{\"ready\":1}'; read request; echo '" +
+  const std::string script = "read job; echo '{\"ready\":2}'; read request; echo '" +
                              encode_answer(answer) + "'; sleep 100";
   EXPECT_THAT(broken_reason("", shell(script)), HasSubstr("an answer to another request"));
 }
 
 TEST(RoundProcess, EndlessLinesAreCut) {
   RoundProcess::Options options =
-      shell("read job; echo '{\"ready\":1}'; read request; exec tr '\\0' x < /dev/zero");
+      shell("read job; echo '{\"ready\":2}'; read request; exec tr '\\0' x < /dev/zero");
   options.maximum_line_bytes = 100000;
   EXPECT_EQ(broken_reason("", options), "a line of over 100000 bytes");
 }
@@ -124,7 +124,7 @@ TEST(RoundProcess, JobLargerThanAnyPipe) {
 TEST(RoundProcess, ChattyStandardErrorDoesNotBlock) {
   const auto process = RoundProcess::start(
       job_with(""), shell("read job; head -c 1000000 /dev/zero | tr '\\0' e >&2; "
-                          "echo '{\"ready\":1}'; read request; exit 5"));
+                          "echo '{\"ready\":2}'; read request; exit 5"));
   ASSERT_TRUE(process.ok()) << process.error().message;
   const RoundProcess::Answer answer = (*process)->measure(0);
   ASSERT_TRUE(std::holds_alternative<Broken>(answer));
@@ -133,7 +133,7 @@ TEST(RoundProcess, ChattyStandardErrorDoesNotBlock) {
 
 TEST(RoundProcess, BadEndIsReported) {
   const auto process =
-      RoundProcess::start(job_with(""), shell("read job; echo '{\"ready\":1}'; cat > /dev/null; "
+      RoundProcess::start(job_with(""), shell("read job; echo '{\"ready\":2}'; cat > /dev/null; "
                                               "exit 9"));
   ASSERT_TRUE(process.ok());
   EXPECT_THAT((*process)->finish().error().message, HasSubstr("ended badly: exit code 9"));
@@ -160,7 +160,7 @@ TEST(RoundProcess, KillsWhatTheChildStarted) {
   {
     const auto process =
         RoundProcess::start(job_with(""), shell("sleep 1000 & echo $! > " + pid_file +
-                                                "; read job; echo '{\"ready\":1}'; sleep 1000"));
+                                                "; read job; echo '{\"ready\":2}'; sleep 1000"));
     ASSERT_TRUE(process.ok()) << process.error().message;
     grandchild = std::stoi(read_text(pid_file));
     EXPECT_FALSE(has_ended(grandchild));

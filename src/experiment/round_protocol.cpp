@@ -23,15 +23,17 @@ constexpr KindName kKinds[] = {
     {ErrorKind::kFailed, "failed"}, {ErrorKind::kUsage, "usage"}, {ErrorKind::kRefused, "refused"}};
 
 json encode_workload(const Workload& workload) {
-  return {{"model", workload.model},
-          {"backend", workload.backend},
-          {"quant", workload.quant},
-          {"phase", workload.phase},
-          {"prompt", workload.prompt},
-          {"prompt_tokens", workload.prompt_tokens},
-          {"generate_tokens", workload.generate_tokens},
-          {"context", workload.context},
-          {"metric", workload.metric}};
+  json object{{"model", workload.model},
+              {"backend", workload.backend},
+              {"quant", workload.quant},
+              {"phase", workload.phase},
+              {"prompt", workload.prompt},
+              {"prompt_tokens", workload.prompt_tokens},
+              {"generate_tokens", workload.generate_tokens},
+              {"context", workload.context},
+              {"metric", workload.metric}};
+  if (workload.command) object["command"] = encode_command(*workload.command);
+  return object;
 }
 
 Result<Workload> decode_workload(const json& object) {
@@ -47,6 +49,9 @@ Result<Workload> decode_workload(const json& object) {
   fields.read("context", workload.context);
   fields.read("metric", workload.metric);
   TRY(fields.status());
+  if (object.contains("command")) {
+    TRY_ASSIGN(workload.command, decode_command(object["command"], kWhat));
+  }
   return workload;
 }
 
@@ -73,7 +78,8 @@ json encode_measurement(const Measurement& measurement) {
   for (const float margin : measurement.margins) {
     margins.push_back(std::isfinite(margin) ? json(margin) : json());
   }
-  return {{"metrics", measurement.metrics},
+  return {{"broken", measurement.broken},
+          {"metrics", measurement.metrics},
           {"tokens", measurement.tokens},
           {"margins", std::move(margins)},
           {"observed", encode_rows(measurement.observed)},
@@ -85,6 +91,7 @@ Result<Measurement> decode_measurement(const json& object) {
   std::vector<json> margins;
   json observed;
   JsonFields fields(object, kWhat);
+  fields.read("broken", measurement.broken);
   fields.read("metrics", measurement.metrics);
   fields.read("tokens", measurement.tokens);
   fields.read("margins", margins);
@@ -120,6 +127,7 @@ std::string encode_job(const RoundJob& job) {
   json arms = json::array();
   for (const Arm& arm : job.arms) arms.push_back(encode_arm(arm));
   return json_line({{"protocol", kProtocolVersion},
+                    {"runner", job.runner},
                     {"workload", encode_workload(job.workload)},
                     {"arms", std::move(arms)}});
 }
@@ -132,6 +140,7 @@ Result<RoundJob> decode_job(std::string_view line) {
   std::vector<json> arms;
   JsonFields fields(object, kWhat);
   fields.read("protocol", protocol);
+  fields.read("runner", job.runner);
   fields.read("workload", workload);
   fields.read("arms", arms);
   TRY(fields.status());

@@ -1,7 +1,7 @@
 // What a round's parent and its child process say to each other: one JSON object a line.
 //
-//   parent -> child   the job      {"protocol":1,"workload":{…},"arms":[{…},{…}]}
-//   child  -> parent  ready        {"ready":1}
+//   parent -> child   the job      {"protocol":2,"runner":"reckon","workload":{…},"arms":[…]}
+//   child  -> parent  ready        {"ready":2}
 //   parent -> child   a request    {"arm":0,"sequence":7}
 //   child  -> parent  the answer   {"sequence":7,"measurement":{…},"environment":{…}}
 //                     or           {"sequence":7,"error":{"kind":"refused","message":"…"}}
@@ -12,6 +12,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -23,12 +25,13 @@
 
 namespace reckon::experiment {
 
-inline constexpr int kProtocolVersion = 1;
+inline constexpr int kProtocolVersion = 2;
 inline constexpr size_t kMaximumLineBytes = size_t{256} << 20;
 
 struct RoundJob {
   Workload workload;
   std::vector<Arm> arms;  // requests name them by index
+  std::string runner = "reckon";
 };
 
 struct RoundRequest {
@@ -54,9 +57,13 @@ struct RoundAnswer {
 [[nodiscard]] Result<RoundRequest> decode_request(std::string_view line);
 [[nodiscard]] Result<RoundAnswer> decode_answer(std::string_view line);
 
+// The runner of a name.
+using OpenRunner = std::function<Result<std::unique_ptr<Runner>>(const std::string& name)>;
+
 // The child's side: serves one job over the two descriptors until in_fd ends, then returns ok.
 // Nothing else may write to out_fd meanwhile. A runner's own error is answered and served on;
-// errors here are a broken pipe or a line that is not of this protocol.
-[[nodiscard]] Status serve_round(Runner& runner, int in_fd, int out_fd);
+// errors here are a runner that cannot be opened, a broken pipe or a line that is not of this
+// protocol.
+[[nodiscard]] Status serve_round(const OpenRunner& open, int in_fd, int out_fd);
 
 }  // namespace reckon::experiment

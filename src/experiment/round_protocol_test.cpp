@@ -34,10 +34,30 @@ TEST(RoundProtocol, JobSurvives) {
   EXPECT_EQ(job->arms[1].switches.at("arm"), "variant=v2");
 }
 
+TEST(RoundProtocol, AProgramSurvives) {
+  RoundJob job = sample_job();
+  job.runner = "command";
+  CommandWorkload& command = job.workload.command.emplace();
+  command.command = {"./bench", "{x}"};
+  command.env = {{"A", "b=c"}};
+  command.metric = {"tok_s", "json:$.tok_s", "tok/s", true};
+  command.dispatch_file = "log";
+  command.inputs = {"data"};
+  command.tags = {{"gpu", "none"}};
+  command.timeout_seconds = 7;
+  const Result<RoundJob> copy = decode_job(encode_job(job));
+  ASSERT_TRUE(copy.ok()) << copy.error().message;
+  EXPECT_EQ(copy->runner, "command");
+  ASSERT_TRUE(copy->workload.command.has_value());
+  EXPECT_EQ(encode_command(*copy->workload.command), encode_command(command));
+  EXPECT_FALSE(decode_job(encode_job(sample_job()))->workload.command.has_value());
+}
+
 TEST(RoundProtocol, AnswerSurvives) {
   RoundAnswer answer;
   answer.sequence = 7;
   Measurement measurement;
+  measurement.broken = "exit code 3";
   measurement.metrics = {{"decode_tok_per_s", 0.1}};
   measurement.tokens = {1, -2, 3};
   measurement.margins = {0.25f, std::numeric_limits<float>::infinity()};
@@ -48,6 +68,7 @@ TEST(RoundProtocol, AnswerSurvives) {
   const Result<RoundAnswer> copy = decode_answer(encode_answer(answer));
   ASSERT_TRUE(copy.ok()) << copy.error().message;
   EXPECT_EQ(copy->sequence, 7);
+  EXPECT_EQ(copy->measurement.broken, "exit code 3");
   EXPECT_EQ(copy->measurement.metrics, measurement.metrics);
   EXPECT_EQ(copy->measurement.tokens, measurement.tokens);
   EXPECT_EQ(copy->measurement.margins[0], 0.25f);
@@ -89,8 +110,7 @@ std::string serve(const std::string& input, bool expect_ok) {
   EXPECT_EQ(::pipe(to_child) | ::pipe(from_child), 0);
   EXPECT_EQ(::write(to_child[1], input.data(), input.size()), static_cast<ssize_t>(input.size()));
   ::close(to_child[1]);
-  FakeRunner runner;
-  const Status status = serve_round(runner, to_child[0], from_child[1]);
+  const Status status = serve_round(open_fake_runner, to_child[0], from_child[1]);
   EXPECT_EQ(status.ok(), expect_ok) << (status.ok() ? "" : status.error().message);
   ::close(to_child[0]);
   ::close(from_child[1]);

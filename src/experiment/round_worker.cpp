@@ -68,12 +68,13 @@ Result<Measurement> measure_arm(Runner& runner, const RoundJob& job, int64_t arm
 
 }  // namespace
 
-Status serve_round(Runner& runner, int in_fd, int out_fd) {
+Status serve_round(const OpenRunner& open, int in_fd, int out_fd) {
   LineChannel channel(in_fd, out_fd);
   std::string line;
   TRY_ASSIGN(bool more, channel.read_line(line));
   if (!more) return failed("round protocol: no job came");
   TRY_ASSIGN(const RoundJob job, decode_job(line));
+  TRY_ASSIGN(const std::unique_ptr<Runner> runner, open(job.runner));
   TRY(channel.write_line(encode_ready()));
   while (true) {
     TRY_ASSIGN(more, channel.read_line(line));
@@ -81,9 +82,9 @@ Status serve_round(Runner& runner, int in_fd, int out_fd) {
     TRY_ASSIGN(const RoundRequest request, decode_request(line));
     RoundAnswer answer;
     answer.sequence = request.sequence;
-    if (Result<Measurement> measured = measure_arm(runner, job, request.arm); measured.ok()) {
+    if (Result<Measurement> measured = measure_arm(*runner, job, request.arm); measured.ok()) {
       answer.measurement = std::move(measured).value();
-      answer.environment = runner.environment();
+      answer.environment = runner->environment();
     } else {
       answer.error = measured.error();
     }

@@ -13,6 +13,9 @@
 namespace reckon::experiment {
 namespace {
 
+// A program's time-out is its runner's to keep, which then clears up after it.
+constexpr std::chrono::seconds kProgramGrace{20};
+
 // How a sentence about an arm starts.
 std::string phrase(const Arm& arm) {
   return arm.name == "base" ? "the base arm" : "the arm";
@@ -61,7 +64,9 @@ Result<std::unique_ptr<RoundProcess>> RoundRunner::start_process() const {
   RoundProcess::Options options;
   options.command = context_.options.worker_command;
   options.timeout = std::chrono::seconds(prepared_.experiment.timeout_seconds);
-  const RoundJob job{prepared_.experiment.workload, {prepared_.base, prepared_.arm}};
+  const Workload& workload = prepared_.experiment.workload;
+  if (workload.command) options.timeout += kProgramGrace;
+  const RoundJob job{workload, {prepared_.base, prepared_.arm}, context_.queue.runner};
   return RoundProcess::start(job, options);
 }
 
@@ -155,6 +160,10 @@ Result<std::optional<RoundEnd>> RoundRunner::measure_arm(RoundProcess& process, 
       return std::optional(ended(RoundEnd::Kind::kOutOfMemory, text, is_base));
     }
     return Error{error.kind, text};
+  }
+  if (const std::string& how = answer.measurement.broken; !how.empty()) {
+    return std::optional(
+        ended(RoundEnd::Kind::kBroke, fmt::format("{} broke: {}", phrase(arm), how), is_base));
   }
   TRY(check_observed(is_base ? prepared_.base_plan : prepared_.arm_plan,
                      answer.measurement.observed, phrase(arm)));

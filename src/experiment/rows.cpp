@@ -51,8 +51,10 @@ std::string some(const Rows& rows) {
 }  // namespace
 
 std::string row_text(const DispatchRow& row) {
-  std::string text = fmt::format("{} {} {} {}", row.phase, row.op, row.shape, row.variant);
-  if (!row.params.empty()) text += " " + row.params;
+  std::string text = row.phase;
+  for (const std::string* field : {&row.op, &row.shape, &row.variant, &row.params}) {
+    if (!field->empty()) text += " " + *field;
+  }
   if (!row.source_hash.empty()) text += " @" + row.source_hash;
   return text;
 }
@@ -119,6 +121,12 @@ ledger::Proof compare_rows(std::span<const DispatchRow> base, std::span<const Di
   return proof;
 }
 
+void mark_weak(const Prediction& prediction, ledger::Proof& proof) {
+  if (prediction.weak_proof.empty()) return;
+  proof.observed = false;
+  proof.extra["weak"] = prediction.weak_proof;
+}
+
 bool same_at_reach(const Prediction& base, const Prediction& arm, const Reach& reach) {
   return rows_at(predicted_rows(base), reach) == rows_at(predicted_rows(arm), reach) &&
          rows_at(certain_rows(base), reach) == rows_at(certain_rows(arm), reach);
@@ -126,6 +134,7 @@ bool same_at_reach(const Prediction& base, const Prediction& arm, const Reach& r
 
 Status check_observed(const Prediction& prediction, std::span<const DispatchRow> observed,
                       const std::string& arm) {
+  if (!prediction.complete) return {};
   const Rows seen = sorted(observed);
   const Rows unplanned = difference(seen, predicted_rows(prediction));
   if (!unplanned.empty()) {
@@ -145,8 +154,9 @@ std::map<std::string, std::string> sources_in_reach(const Prediction& base, cons
   std::map<std::string, std::string> sources;
   for (const Prediction* prediction : {&base, &arm}) {
     for (const DispatchRow& row : rows_at(predicted_rows(*prediction), reach)) {
-      sources[row.op + "." + row.variant] = row.source_hash;
+      if (!row.source_hash.empty()) sources[row.op + "." + row.variant] = row.source_hash;
     }
+    sources.insert(prediction->sources.begin(), prediction->sources.end());
   }
   return sources;
 }

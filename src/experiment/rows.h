@@ -36,6 +36,10 @@ namespace reckon::experiment {
 [[nodiscard]] ledger::Proof compare_rows(std::span<const DispatchRow> base,
                                          std::span<const DispatchRow> arm, const Reach& reach);
 
+// Says in the proof (as "weak") by what the plan's rows tell arms apart where that proves less than
+// observing what is dispatched; then nothing counts as observed.
+void mark_weak(const Prediction& prediction, ledger::Proof& proof);
+
 // Do both plans list the same rows at the reach, each as certain in one as in the other?
 [[nodiscard]] bool same_at_reach(const Prediction& base, const Prediction& arm, const Reach& reach);
 
@@ -45,7 +49,8 @@ namespace reckon::experiment {
 [[nodiscard]] Status check_observed(const Prediction& prediction,
                                     std::span<const DispatchRow> observed, const std::string& arm);
 
-// "matmul.exact_avx2" -> source hash, for every row at the reach of either arm.
+// "matmul.exact_avx2" -> source hash, for every row at the reach of either arm, and what else the
+// plans call sources.
 [[nodiscard]] std::map<std::string, std::string> sources_in_reach(const Prediction& base,
                                                                   const Prediction& arm,
                                                                   const Reach& reach);

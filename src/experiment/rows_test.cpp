@@ -96,5 +96,29 @@ TEST(Rows, SourcesOfBothArmsInReach) {
             (std::map<std::string, std::string>{{"matmul.exact", "h1"}, {"matmul.fast", "h2"}}));
 }
 
+TEST(Rows, WhatAProgramDispatchesIsKnownOnlyWhenItRan) {
+  Prediction program = plan({kDecode});
+  program.complete = false;
+  EXPECT_TRUE(check_observed(program, std::vector{kPrefill}, "the arm").ok());
+  program.sources = {{"./bench", "h7"}};
+  EXPECT_EQ(sources_in_reach(program, plan({}), {"matmul", "decode"}).at("./bench"), "h7");
+}
+
+TEST(Rows, AWeakProofObservesNothing) {
+  ledger::Proof proof;
+  proof.observed = true;
+  mark_weak(plan({kDecode}), proof);
+  EXPECT_TRUE(proof.observed);
+  Prediction program = plan({kDecode});
+  program.weak_proof = "by name only";
+  mark_weak(program, proof);
+  EXPECT_FALSE(proof.observed);
+  EXPECT_EQ(proof.extra["weak"], "by name only");
+}
+
+TEST(Rows, LeavesOutWhatARowDoesNotSay) {
+  EXPECT_EQ(row_text({"run", "norm", "", "", "", ""}), "run norm");
+}
+
 }  // namespace
 }  // namespace reckon::experiment

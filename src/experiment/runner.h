@@ -1,5 +1,5 @@
 // Runner: what an experiment asks of an engine. `experiment` owns this interface and knows no
-// engine; adapters implement it (Reckon's own engine, foreign programs later).
+// engine; adapters implement it (Reckon's own engine, programs).
 //
 // A Runner is used from one thread. predict() runs nothing and touches no weight; measure() runs
 // one arm once from a clean state. Errors: kUsage for what the queue got wrong (unknown switch,
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "experiment/command_workload.h"
 
 namespace reckon::experiment {
 
@@ -24,7 +25,7 @@ using SwitchValues = std::map<std::string, std::string>;
 // What is run: the same for both arms.
 struct Workload {
   std::string model;  // as `-m` takes it
-  std::string phase;  // "prefill" or "decode": where the metric is read
+  std::string phase;  // where the metric is read: "prefill" or "decode"; of a program "run"
   // Text, repeated or cut to prompt_tokens where that is set; "": prompt_tokens random tokens.
   std::string prompt;
   int64_t prompt_tokens = 0;    // 0: as long as the text is
@@ -33,6 +34,8 @@ struct Workload {
   std::string metric;  // "decode_tok_per_s", "prefill_tok_per_s", "ms_per_token", "peak_bytes"
   std::string backend = "cpu";  // what runs it
   std::string quant = "none";   // how its matrices are packed at load
+  // A program instead of a model: then of the above only phase, metric and backend are set.
+  std::optional<CommandWorkload> command = std::nullopt;
 };
 
 // One arm: its switches on top of the experiment's common ones, and its memory limit in bytes.
@@ -68,6 +71,13 @@ struct Prediction {
   std::string refusal;                // why it does not fit: terms and remedy, one line
   std::vector<MemoryTermText> terms;  // largest first
   std::string weight_layout;
+  // Files beside the rows' sources whose change makes a result stale: name -> content hash.
+  std::map<std::string, std::string> sources;
+  // Not "": the rows prove less than observing what is dispatched would, and this says by what
+  // they tell arms apart.
+  std::string weak_proof;
+  // false: what is dispatched is known only once it has run; nothing observed contradicts the rows.
+  bool complete = true;
 };
 
 // What the experiment runs on, for scope keys (all of it structured, all of it text).
@@ -83,9 +93,14 @@ struct Subject {
   int64_t threads = 0;        // of the base arm
   int64_t prompt_tokens = 0;  // after cutting
   std::string prompt_hash;
+  // "key=value" words that stand for the model and the token counts in the workload class; "":
+  // these themselves.
+  std::string workload_words;
 };
 
 struct Measurement {
+  // Not "": the arm crashed, hung or gave no result, and this says how; nothing else is set.
+  std::string broken;
   std::map<std::string, double> metrics;  // every metric that the runner can give
   std::vector<int32_t> tokens;            // generated, in order
   std::vector<float> margins;             // top-2 logit margin of each generated token
@@ -103,7 +118,8 @@ class Runner {
   // "readings" (name -> text: clocks, load, temperature, container limits) and "facts" (name ->
   // number, for predicates); anything else is kept as it is. Every field may be absent.
   [[nodiscard]] virtual nlohmann::json environment() = 0;
-  // Metrics known to this runner, and whether higher is better.
+  // Metrics known to this runner, and whether higher is better. A program's own one is in its
+  // workload.
   struct MetricInfo {
     std::string name;
     std::string unit;

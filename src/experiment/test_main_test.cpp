@@ -28,8 +28,7 @@ class LoggingProgress : public Progress {
 };
 
 int fake_worker() {
-  FakeRunner runner;
-  const Status status = serve_round(runner, 0, 1);
+  const Status status = serve_round(open_fake_runner, 0, 1);
   return status.ok() ? 0 : 1;
 }
 

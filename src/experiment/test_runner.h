@@ -24,6 +24,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -186,5 +187,9 @@ class FakeRunner : public Runner {
   uint64_t draws_ = 0;
   bool dirty_ = false;
 };
+
+inline Result<std::unique_ptr<Runner>> open_fake_runner(const std::string& /*name*/) {
+  return std::make_unique<FakeRunner>();
+}
 
 }  // namespace reckon::experiment
