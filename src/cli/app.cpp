@@ -174,6 +174,7 @@ int run_cli(int argc, char** argv) {
   add_plan_command(cli);
   add_synth_command(cli);
   add_oracle_command(cli);
+  add_ab_command(cli);
   add_queue_command(cli);
   add_ledger_command(cli);
   add_round_worker_command(cli);
@@ -183,6 +184,7 @@ int run_cli(int argc, char** argv) {
       "  reckon run -m smollm2 -p 'Why is the sky blue?'\n"
       "  reckon chat -m smollm2\n"
       "  reckon queue run queues/first.yaml\n"
+      "  reckon ab --base './bench --old' --arm './bench --new'\n"
       "'reckon COMMAND --help' says more; docs/cli.md has it all on one page.");
   try {
     const Result<int> code = parse_and_run(cli, argc, argv);

@@ -123,6 +123,7 @@ TEST(Command, PrintsHelpForEveryCommand) {
                                                           {"run"},
                                                           {"bench"},
                                                           {"plan"},
+                                                          {"ab"},
                                                           {"queue"},
                                                           {"check-oracle"},
                                                           {"queue", "check"},
