@@ -86,16 +86,20 @@ DispatchRow command_row(const CommandWorkload& command, const CommandIdentity& i
     params.push_back(shorten(one_line(key + "=" + value), 60));
   }
   params.push_back("hash=" + identity.hash);
-  return {experiment::kCommandPhase,       "command", "", shorten(identity.text, kTextShown),
-          join(params, " "), ""};
+  return {experiment::kCommandPhase,          "command",         "",
+          shorten(identity.text, kTextShown), join(params, " "), ""};
 }
 
 // A dispatch file's line: its first word is the op, the rest what was chosen for it.
 DispatchRow line_row(const std::string& line) {
   const size_t space = line.find(' ');
   const std::string op = line.substr(0, space);
-  return {experiment::kCommandPhase, op, "", space == std::string::npos ? "" : line.substr(space + 1),
-          "", ""};
+  return {experiment::kCommandPhase,
+          op,
+          "",
+          space == std::string::npos ? "" : line.substr(space + 1),
+          "",
+          ""};
 }
 
 Status remove_dispatch_file(const std::string& path) {
@@ -105,8 +109,10 @@ Status remove_dispatch_file(const std::string& path) {
     return usage_error(fmt::format("dispatch_file {}: {}", path, why));
   }
   if (fs::file_size(path, failure) > kMaximumDispatchBytes) {
-    return usage_error(fmt::format("dispatch_file {}: is larger than {} bytes, and so is not taken "
-                                   "for one", path, kMaximumDispatchBytes));
+    return usage_error(
+        fmt::format("dispatch_file {}: is larger than {} bytes, and so is not taken "
+                    "for one",
+                    path, kMaximumDispatchBytes));
   }
   if (!fs::remove(path, failure)) {
     return failed(fmt::format("dispatch_file {}: cannot be removed before a run", path));
@@ -124,8 +130,10 @@ Result<double> read_metric(const CommandWorkload& command, const ProcessEnd& end
   if (command.metric.read == "wall") return end.wall_ms;
   if (command.metric.read == "cpu") return end.cpu_ms;
   if (end.output.dropped()) {
-    return failed(fmt::format("it wrote {} bytes to standard output, and the metric is looked for "
-                              "in no more than {}", end.output.bytes(), kMaximumOutputBytes));
+    return failed(
+        fmt::format("it wrote {} bytes to standard output, and the metric is looked for "
+                    "in no more than {}",
+                    end.output.bytes(), kMaximumOutputBytes));
   }
   TRY_ASSIGN(const MetricReader reader, MetricReader::parse(command.metric.read));
   return reader.read(end.output.text(), end.errors.text());
@@ -248,7 +256,8 @@ Result<std::vector<DispatchRow>> CommandRunner::dispatched(const CommandWorkload
   if (!first && before->second != rows) {
     return failed(fmt::format(
         "{}: not the same lines as in the run before, so they do not tell what is dispatched; "
-        "leave out what changes from run to run", path));
+        "leave out what changes from run to run",
+        path));
   }
   return rows;
 }

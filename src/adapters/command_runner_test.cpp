@@ -139,8 +139,8 @@ TEST(CommandRunner, TellsArmsApartByCommandLineAndBinary) {
   Workload other_env = shell(old_build + " --fast");
   other_env.command->env["THREADS"] = "2";
   EXPECT_FALSE(same(other_env));
-  EXPECT_TRUE(experiment::check_observed(
-                  base, measure(shell(old_build + " --fast")).observed, "the base arm")
+  EXPECT_TRUE(experiment::check_observed(base, measure(shell(old_build + " --fast")).observed,
+                                         "the base arm")
                   .ok());
 }
 

@@ -61,9 +61,10 @@ Result<JsonPath> JsonPath::parse(std::string_view text) {
   path.text_ = std::string(text);
   std::string_view rest = text;
   const auto wrong = [&] {
-    return usage_error(fmt::format("JSON path '{}' makes no sense from '{}' on: expected $.name, "
-                                   "$[2], $[-1] or $[\"a name\"], one after the other",
-                                   one_line(text), one_line(rest)));
+    return usage_error(
+        fmt::format("JSON path '{}' makes no sense from '{}' on: expected $.name, "
+                    "$[2], $[-1] or $[\"a name\"], one after the other",
+                    one_line(text), one_line(rest)));
   };
   if (!rest.starts_with('$')) return wrong();
   rest.remove_prefix(1);

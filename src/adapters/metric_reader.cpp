@@ -41,8 +41,7 @@ Result<double> read_json(const JsonPath& path, const std::string& output) {
   return failed(fmt::format(
       "no {}: standard output has no line that is a JSON object or list; it {}",
       one_line(path.text()),
-      output.empty() ? "is empty"
-                     : fmt::format("begins '{}'", shorten(one_line(output), kShown))));
+      output.empty() ? "is empty" : fmt::format("begins '{}'", shorten(one_line(output), kShown))));
 }
 
 Result<double> read_regex(const LineRegex& regex, const std::string& output,
@@ -51,11 +50,9 @@ Result<double> read_regex(const LineRegex& regex, const std::string& output,
   if (number.ok()) return number;
   const Result<double> other = regex.number(errors);
   if (other.ok()) return other;
-  return failed(fmt::format("{} of standard output or standard error; standard output {}",
-                            number.error().message,
-                            output.empty()
-                                ? "is empty"
-                                : fmt::format("begins '{}'", shorten(one_line(output), kShown))));
+  return failed(fmt::format(
+      "{} of standard output or standard error; standard output {}", number.error().message,
+      output.empty() ? "is empty" : fmt::format("begins '{}'", shorten(one_line(output), kShown))));
 }
 
 }  // namespace

@@ -112,7 +112,8 @@ std::optional<NextStep> next_step(const Cli& cli, const Options& options,
   const Outcome& last = outcome.experiments.back();
   if (last.verdict() != ledger::Verdict::kInconclusive || !last.record->verdict->numbers) return {};
   NextStep next;
-  next.rounds = measure::kMinimumNoiseRounds - last.record->verdict->numbers->noise_rounds.value_or(0);
+  next.rounds =
+      measure::kMinimumNoiseRounds - last.record->verdict->numbers->noise_rounds.value_or(0);
   if (next.rounds <= 0) return {};
   next.seconds = seconds_a_round(*last.record, options.ab) * static_cast<double>(next.rounds);
   next.command = fmt::format("{} --floor {}", cli.typed, measure::kMinimumNoiseRounds);
@@ -197,7 +198,7 @@ void add_what(CLI::App& command, AbOptions& options) {
       ->type_name("FILE");
   command
       .add_option("--input", options.inputs,
-                  "a file whose content counts (repeatable; the first argument that is a file)")
+                  "a file whose content counts (repeatable; the first that is one)")
       ->type_name("FILE")
       ->allow_extra_args(false);
   command.add_option("--tag", options.tags, "tells workloads apart (repeatable)")
@@ -212,7 +213,8 @@ void add_design(CLI::App& command, AbOptions& options) {
   count("--rounds", options.rounds, 1, "rounds, each in a fresh process (2)");
   count("--pairs", options.pairs, 1, "counted pairs a round (6)");
   count("--warmup", options.warmup, 0, "pairs before them that are not counted (1)");
-  count("--floor", options.floor, 1, "first measure A/A rounds until the ledger holds N (20 decide)")
+  count("--floor", options.floor, 1,
+        "first measure A/A rounds until the ledger holds N (20 decide)")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   command.add_option("--claim", options.claim, "the least gain worth having: +2%")
       ->type_name("SHARE");

@@ -16,9 +16,9 @@ const std::string kBetter = R"(echo '{"x": 110}')";
 // `reckon ab` of commands that print a number which no clock decides.
 std::vector<std::string> ab(const std::string& base, const std::string& arm,
                             const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments{"--ledger",  "ledger",   "ab",      "--base", base,
-                                     "--arm",     arm,        "--pairs", "1",      "--warmup",
-                                     "0",         "--metric", "json:$.x"};
+  std::vector<std::string> arguments{"--ledger", "ledger",   "ab",      "--base", base,
+                                     "--arm",    arm,        "--pairs", "1",      "--warmup",
+                                     "0",        "--metric", "json:$.x"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -34,10 +34,10 @@ TEST(Ab, SaysWhatAVerdictStillNeeds) {
   const Finished first = sandbox.run(ab(kBase, kBetter));
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_EQ(first.err, "");
-  EXPECT_THAT(first.out, AllOf(HasSubstr("INCONCLUSIVE"), HasSubstr("+10.0%"),
-                               HasSubstr("x: json:$.x, higher is better"),
-                               HasSubstr("20 A/A rounds missing, about "),
-                               HasSubstr("--floor 20\n")));
+  EXPECT_THAT(first.out,
+              AllOf(HasSubstr("INCONCLUSIVE"), HasSubstr("+10.0%"),
+                    HasSubstr("x: json:$.x, higher is better"),
+                    HasSubstr("20 A/A rounds missing, about "), HasSubstr("--floor 20\n")));
   const Finished json = sandbox.run(ab(kBase, kBetter, {"--json"}));
   EXPECT_EQ(json.json()["next"]["missing_noise_rounds"], 20);
   EXPECT_THAT(json.json()["next"]["command"].get<std::string>(), HasSubstr("--json --floor 20"));
@@ -68,10 +68,12 @@ TEST(Ab, GivesAVerdictAndRemembersIt) {
   // The entry's own queue runs.
   const Finished queue = sandbox.run({"--ledger", "ledger", "ledger", "show", entry, "--queue"});
   sandbox.write("again.yaml", queue.out);
-  const Finished rerun = sandbox.run({"--ledger", "ledger", "queue", "run", "again.yaml", "--json"});
+  const Finished rerun =
+      sandbox.run({"--ledger", "ledger", "queue", "run", "again.yaml", "--json"});
   EXPECT_EQ(rerun.code, 3) << rerun.out << rerun.err;
   // Lower is better, asked the other way.
-  const Finished lost = sandbox.run(ab(kBase, kBetter, {"--better", "lower", "--floor", "20", "--json"}));
+  const Finished lost =
+      sandbox.run(ab(kBase, kBetter, {"--better", "lower", "--floor", "20", "--json"}));
   EXPECT_EQ(last(lost)["verdict"], "LOST") << lost.err;
 }
 

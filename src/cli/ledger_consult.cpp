@@ -171,7 +171,8 @@ Result<std::optional<Answer>> ask_of_foreign_switch(const Queue& queue, Experime
 
 Result<Answer> ask(const Queue& queue, const Experiment& experiment, experiment::Runner& runner,
                    ledger::Catalog& catalog) {
-  if (!has_switch(experiment.switch_pair.key)) {
+  // The switches of a program are its own affair.
+  if (!experiment.workload.command && !has_switch(experiment.switch_pair.key)) {
     TRY_ASSIGN(std::optional<Answer> foreign,
                ask_of_foreign_switch(queue, experiment, runner, catalog));
     if (foreign) return std::move(*foreign);

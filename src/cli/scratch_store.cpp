@@ -19,8 +19,8 @@ Result<std::unique_ptr<ScratchStore>> ScratchStore::create(std::unique_ptr<ledge
   const std::filesystem::path parent = std::filesystem::temp_directory_path(failure);
   std::string name = (parent / "reckon-XXXXXX").string();
   if (failure || ::mkdtemp(name.data()) == nullptr) {
-    return failed(fmt::format("no temporary folder: {}",
-                              failure ? failure.message() : std::strerror(errno)));
+    return failed(
+        fmt::format("no temporary folder: {}", failure ? failure.message() : std::strerror(errno)));
   }
   TRY_ASSIGN(auto top, ledger::open_store((std::filesystem::path(name) / "ledger").string()));
   return std::unique_ptr<ScratchStore>(

@@ -32,8 +32,8 @@ void walk(std::string_view text, const std::function<void(std::string_view)>& on
     const bool escaped = text.substr(open).starts_with("{{");
     const size_t begin = open + (escaped ? 2 : 1);
     const size_t end = text.find_first_of("{}", begin);
-    const bool closed = end != std::string_view::npos &&
-                        text.substr(end).starts_with(escaped ? "}}" : "}");
+    const bool closed =
+        end != std::string_view::npos && text.substr(end).starts_with(escaped ? "}}" : "}");
     const bool of_shell = !escaped && open > 0 && text[open - 1] == '$';
     if (!closed || of_shell || !is_placeholder_name(text.substr(begin, end - begin))) {
       open = begin;
@@ -76,9 +76,9 @@ Status check_words(const CommandMetric& metric) {
   if (metric.name.size() > kLongestName ||
       !std::all_of(metric.name.begin(), metric.name.end(),
                    [](char c) { return is_name_character(c) || c == '/'; })) {
-    return usage_error(fmt::format(
-        "'{}' is no name of a metric: expected a word of letters, digits and . _ - /",
-        shorten(one_line(metric.name), kLongestName)));
+    return usage_error(
+        fmt::format("'{}' is no name of a metric: expected a word of letters, digits and . _ - /",
+                    shorten(one_line(metric.name), kLongestName)));
   }
   if (metric.unit.size() > kLongestUnit || one_line(metric.unit) != metric.unit) {
     return usage_error(fmt::format("a unit is one line of at most {} bytes", kLongestUnit));
@@ -101,8 +101,9 @@ Result<CommandMetric> make_command_metric(CommandMetric metric, const std::strin
     return usage_error(fmt::format("'{}' is a time in ms, and lower is better", metric.read));
   }
   if (metric.name.empty()) {
-    metric.name = is_time ? metric.read + "_ms" : is_json ? name_of_path(metric.read.substr(5))
-                                                          : "value";
+    metric.name = is_time   ? metric.read + "_ms"
+                  : is_json ? name_of_path(metric.read.substr(5))
+                            : "value";
   }
   if (is_time) metric.unit = "ms";
   TRY(check_words(metric));

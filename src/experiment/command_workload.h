@@ -19,15 +19,15 @@
 namespace reckon::experiment {
 
 struct CommandMetric {
-  std::string name;            // one word
-  std::string read = "wall";   // "wall" and "cpu" (milliseconds), "json:PATH", "regex:PATTERN"
-  std::string unit;            // shown only; may be ""
+  std::string name;           // one word
+  std::string read = "wall";  // "wall" and "cpu" (milliseconds), "json:PATH", "regex:PATTERN"
+  std::string unit;           // shown only; may be ""
   bool higher_is_better = false;
 };
 
 struct CommandWorkload {
-  std::vector<std::string> command;  // the program and its arguments; with `shell`, one text
-  bool shell = false;                // for /bin/sh -c
+  std::vector<std::string> command;        // the program and its arguments; with `shell`, one text
+  bool shell = false;                      // for /bin/sh -c
   std::map<std::string, std::string> env;  // on top of what Reckon was started with
   CommandMetric metric;
   std::string dispatch_file;  // that the program writes, a line a thing it dispatched; "": none

@@ -172,7 +172,8 @@ std::string command_text(const CommandWorkload& workload) {
   text += fmt::format("    metric:\n      name: {}\n      read: {}\n", quoted(metric.name),
                       quoted(metric.read));
   const bool is_time = metric.read == "wall" || metric.read == "cpu";
-  if (!is_time && !metric.unit.empty()) text += fmt::format("      unit: {}\n", quoted(metric.unit));
+  if (!is_time && !metric.unit.empty())
+    text += fmt::format("      unit: {}\n", quoted(metric.unit));
   text += fmt::format("      better: {}\n", metric.higher_is_better ? "higher" : "lower");
   if (!workload.dispatch_file.empty()) {
     text += fmt::format("    dispatch_file: {}\n", quoted(workload.dispatch_file));

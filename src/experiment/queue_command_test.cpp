@@ -109,8 +109,8 @@ TEST(CommandQueue, TakesWholeCommandsAsArms) {
 }
 
 TEST(CommandQueue, BlamesTheLine) {
-  EXPECT_THAT(error_with("runner: command", "runner: comand"),
-              HasSubstr("q.yaml:2: 'comand' is no runner: expected reckon or command"));
+  EXPECT_THAT(error_with("runner: command", "runner: shell"),
+              HasSubstr("q.yaml:2: 'shell' is no runner: expected reckon or command"));
   EXPECT_THAT(error_with("runner: command\n", ""), HasSubstr("q.yaml:3: defaults: unknown key"));
   EXPECT_THAT(error_with("\"{threads}\", ", ""),
               HasSubstr("q.yaml:11: experiment 'threads': 'threads' changes nothing"));

@@ -12,10 +12,10 @@ Status Fields::check(std::span<const std::string> allowed) const {
   for (const YamlNode::Member& member : map_.members) {
     if (std::find(allowed.begin(), allowed.end(), member.key) != allowed.end()) continue;
     const std::string known = nearest(member.key, allowed);
-    return error(member.key_line, fmt::format("unknown key '{}'; {}", member.key,
-                                              known.empty()
-                                                  ? "known are " + join(allowed, ", ")
-                                                  : fmt::format("did you mean '{}'?", known)));
+    return error(member.key_line,
+                 fmt::format("unknown key '{}'; {}", member.key,
+                             known.empty() ? "known are " + join(allowed, ", ")
+                                           : fmt::format("did you mean '{}'?", known)));
   }
   return {};
 }
