@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "adapters/environment.h"
 #include "base/hash.h"
 #include "engine/generate.h"
+#include "engine/kl.h"
 #include "engine/random_tokens.h"
 #include "engine/session.h"
 #include "kernels/trace.h"
@@ -207,6 +209,35 @@ Result<Measurement> EngineRunner::measure(const Workload& workload, const Arm& a
     measurement.observed.push_back(to_text(counted.row));
   }
   return measurement;
+}
+
+Result<experiment::Quality> EngineRunner::compare_quality(const Workload& workload, const Arm& base,
+                                                          const Arm& arm,
+                                                          std::span<const int32_t> generated) {
+  std::unique_ptr<engine::Session> sessions[2];
+  std::vector<int32_t> prompt;
+  for (const Arm* side : {&base, &arm}) {
+    TRY_ASSIGN(Bound bound, bind(workload, *side));
+    bound.shape.logit_rows = models::LogitRows::kAll;
+    engine::SessionOptions options;
+    options.switches = bound.switches;
+    options.shape = bound.shape;
+    options.variants = variants_;
+    TRY_ASSIGN(sessions[side == &base ? 0 : 1], engine::Session::create(*bound.model, options));
+    prompt = std::move(bound.prompt);
+  }
+  TRY_ASSIGN(engine::KlReport report, engine::compare_kl(*sessions[0], *sessions[1], prompt));
+  TRY(engine::compare_kl_decode(*sessions[0], *sessions[1], generated, report));
+  experiment::Quality quality;
+  quality.tokens = report.tokens;
+  quality.mean_kl = report.mean_kl;
+  quality.largest_kl = report.largest_kl;
+  quality.top1_equal = report.top1_equal;
+  if (report.predicted > 0) {
+    quality.base_perplexity = std::exp(report.reference_loss);
+    quality.arm_perplexity = std::exp(report.variant_loss);
+  }
+  return quality;
 }
 
 nlohmann::json EngineRunner::environment() {

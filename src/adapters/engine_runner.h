@@ -30,6 +30,12 @@ class EngineRunner final : public experiment::Runner {
                                          const experiment::Arm& arm) override;
   Result<experiment::Measurement> measure(const experiment::Workload& workload,
                                           const experiment::Arm& arm) override;
+  // Two sessions at once, with the logits of every position of a chunk.
+  bool compares_quality() const override { return true; }
+  Result<experiment::Quality> compare_quality(const experiment::Workload& workload,
+                                              const experiment::Arm& base,
+                                              const experiment::Arm& arm,
+                                              std::span<const int32_t> generated) override;
   nlohmann::json environment() override;
   std::vector<MetricInfo> metrics() const override;
   Status check_switch(const std::string& key, const std::string& value) override;

@@ -132,6 +132,26 @@ TEST(EngineRunner, StartsEveryMeasurementFromACleanState) {
   EXPECT_EQ(first->peak_bytes, again->peak_bytes);
 }
 
+TEST(EngineRunner, ComparesWhatArmsPredict) {
+  EngineRunner runner;
+  const auto base = runner.measure(tiny_workload(), arm({{"numerics", "reference"}}));
+  ASSERT_TRUE(base.ok());
+  const auto same = runner.compare_quality(tiny_workload(), arm({{"numerics", "reference"}}),
+                                           arm({{"numerics", "reference"}}), base->tokens);
+  ASSERT_TRUE(same.ok()) << same.error().message;
+  EXPECT_EQ(same->tokens, 46) << "the prompt and what was generated";
+  EXPECT_EQ(same->mean_kl, 0);
+  EXPECT_EQ(same->top1_equal, 46);
+  EXPECT_EQ(*same->base_perplexity, *same->arm_perplexity);
+  const auto other = runner.compare_quality(tiny_workload(), arm({{"numerics", "reference"}}),
+                                            arm({{"kv.type", "f16"}}), base->tokens);
+  ASSERT_TRUE(other.ok()) << other.error().message;
+  EXPECT_GT(other->mean_kl, 0);
+  EXPECT_LT(other->mean_kl, 0.1);
+  EXPECT_GE(other->largest_kl, other->mean_kl);
+  EXPECT_NE(*other->base_perplexity, *other->arm_perplexity);
+}
+
 TEST(EngineRunner, DescribesWhatItRunsOn) {
   EngineRunner runner;
   const auto subject = runner.describe(tiny_workload(), arm({{"prefill.chunk", "16"}}));

@@ -85,8 +85,12 @@ class ExperimentRun {
     std::vector<ledger::MeasuredBody> all = judgement_.earlier;
     all.insert(all.end(), fresh.begin(), fresh.end());
     const Samples samples = collect(journal_->pairs());
-    TRY_ASSIGN(const ledger::VerdictBody verdict,
-               verdict_of_rounds(prepared_, judgement_, samples, all));
+    TRY_ASSIGN(ledger::VerdictBody verdict, verdict_of_rounds(prepared_, judgement_, samples, all));
+    if (experiment_.tokens == TokenPolicy::kMayDiverge && verdict.numbers) {
+      TRY_ASSIGN(const RoundRunner::ComparedQuality compared, rounds.compare_quality());
+      if (compared.end) return record_end(*compared.end);
+      add_quality(compared.quality, *verdict.tokens);
+    }
     return record_verdict(fresh, verdict);
   }
 

@@ -52,7 +52,9 @@ Result<JournalPair> decode_pair(const json& object) {
   fields.read_optional("base_rows", base_rows);
   fields.read_optional("arm_rows", arm_rows);
   fields.read_optional("tokens", pair.tokens);
+  fields.read_optional("arm_tokens", pair.arm_tokens);
   fields.read_optional("environment", pair.environment);
+  if (object.is_object() && object.contains("margin")) fields.read("margin", pair.margin.emplace());
   TRY(fields.status());
   TRY_ASSIGN(pair.base_rows, decode_rows(base_rows, kWhat));
   TRY_ASSIGN(pair.arm_rows, decode_rows(arm_rows, kWhat));
@@ -79,6 +81,8 @@ std::string journal_line(const JournalPair& pair) {
   if (!pair.base_rows.empty()) object["base_rows"] = encode_rows(pair.base_rows);
   if (!pair.arm_rows.empty()) object["arm_rows"] = encode_rows(pair.arm_rows);
   if (!pair.tokens.empty()) object["tokens"] = pair.tokens;
+  if (!pair.arm_tokens.empty()) object["arm_tokens"] = pair.arm_tokens;
+  if (pair.margin) object["margin"] = *pair.margin;
   if (!pair.environment.empty()) object["environment"] = pair.environment;
   return sealed(std::move(object));
 }

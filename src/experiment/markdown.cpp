@@ -136,6 +136,9 @@ std::string proof_section(const ledger::Proof& proof) {
 }
 
 std::string tokens_section(const ledger::TokenCheck& tokens) {
+  if (const std::string quality = quality_text(tokens); !quality.empty()) {
+    return fmt::format("- Quality cost: {}\n", quality);
+  }
   if (tokens.identical && tokens.compared == 0) return "- Tokens: none were generated\n";
   if (tokens.identical) return fmt::format("- Tokens: {}, identical\n", tokens.compared);
   if (!tokens.first_divergence) return "- Tokens: different\n";

@@ -135,7 +135,7 @@ Result<ledger::Scope> make_scope(const Prepared& prepared) {
   scope.metric = workload.metric;
   scope.workload_class = workload_class(prepared);
   scope.prompt_hash = subject.prompt_hash;
-  scope.tokens_policy = "identical";
+  scope.tokens_policy = token_policy_name(experiment.tokens);
   if (!experiment.is_floor()) scope.reach = reach_text(experiment.reach);
   scope.memory_limit = limit_key(experiment.memory_limit);
   scope.base_switches = experiment.set;
@@ -161,6 +161,9 @@ Status check_reach(const Prepared& prepared) {
 Status fill(Prepared& prepared, Runner& runner) {
   Experiment& experiment = prepared.experiment;
   TRY_ASSIGN(prepared.metric, find_metric(runner, experiment));
+  if (experiment.tokens == TokenPolicy::kMayDiverge && !runner.compares_quality()) {
+    return usage_error("'tokens: may-diverge' needs a runner that can compare what arms predict");
+  }
   TRY(resolve_switches(runner, experiment));
   prepared.base = {"base", experiment.set, std::nullopt};
   prepared.arm = {"arm", experiment.set, std::nullopt};

@@ -265,13 +265,18 @@ Status read_reach(const Fields& outer, Experiment& experiment) {
   return {};
 }
 
-Status read_tokens(const Fields& fields) {
+Status read_tokens(const Fields& fields, Experiment& experiment) {
   TRY_ASSIGN(const std::string tokens, fields.text("tokens"));
-  if (tokens.empty() || tokens == "identical") return {};
-  if (tokens == "may-diverge") {
-    return fields.key_error("tokens", "'may-diverge' is not in this version; use 'identical'");
+  if (tokens.empty() || tokens == token_policy_name(TokenPolicy::kIdentical)) return {};
+  if (tokens != token_policy_name(TokenPolicy::kMayDiverge)) {
+    return fields.key_error(
+        "tokens", fmt::format("'{}' is no policy: expected identical or may-diverge", tokens));
   }
-  return fields.key_error("tokens", fmt::format("'{}' is no policy: expected identical", tokens));
+  if (experiment.is_floor()) {
+    return fields.key_error("tokens", "identical arms generate identical tokens");
+  }
+  experiment.tokens = TokenPolicy::kMayDiverge;
+  return {};
 }
 
 Status read_design(const Fields& fields, Experiment& experiment) {
@@ -347,7 +352,7 @@ Result<Experiment> read_experiment(const std::string& path, const YamlNode& node
   TRY(read_set(fields, experiment));
   TRY(read_workload(fields, experiment));
   TRY(read_reach(fields, experiment));
-  TRY(read_tokens(fields));
+  TRY(read_tokens(fields, experiment));
   TRY(read_design(fields, experiment));
   return experiment;
 }

@@ -46,6 +46,13 @@ struct MemoryLimit {
   double percent = 0;  // of the device's memory
 };
 
+// What the arms' tokens must be.
+enum class TokenPolicy {
+  kIdentical,   // a difference is BROKE
+  kMayDiverge,  // what the difference costs is measured and shown
+};
+[[nodiscard]] std::string_view token_policy_name(TokenPolicy policy);  // as in a queue file
+
 struct Experiment {
   std::string id;
   int line = 0;  // in the queue file, counted from 1
@@ -55,6 +62,7 @@ struct Experiment {
   SwitchValues set;        // of both arms; `workload.chunk` arrives here as prefill.chunk
   Workload workload;       // complete: model, metric and the text of the prompt are filled in
   Reach reach;             // phase defaults to the workload's
+  TokenPolicy tokens = TokenPolicy::kIdentical;
   std::optional<MemoryLimit> memory_limit;
   std::optional<double> claim;  // the least gain worth having, as a share: 0.02 is +2%
   int rounds = 2;               // identical arms: how many the ledger shall hold in all

@@ -140,8 +140,8 @@ TEST(Queue, ErrorsOfValues) {
 }
 
 TEST(Queue, WhatThisVersionLacksIsSaid) {
-  EXPECT_THAT(error_with("tokens: identical", "tokens: may-diverge"),
-              HasSubstr("not in this version"));
+  EXPECT_THAT(error_with("tokens: identical", "tokens: perhaps"),
+              HasSubstr("'perhaps' is no policy: expected identical or may-diverge"));
   EXPECT_THAT(error_with("arm: band8", "arm: [band8, band16]"),
               HasSubstr("more than two arms are not in this version"));
   EXPECT_THAT(error_with("arm: band8", "arms: [band8]"), HasSubstr("not in this version"));

@@ -53,6 +53,10 @@ std::string workload_text(const Workload& workload) {
 
 }  // namespace
 
+std::string_view token_policy_name(TokenPolicy policy) {
+  return policy == TokenPolicy::kIdentical ? "identical" : "may-diverge";
+}
+
 Result<double> parse_seconds(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, double>, 3> kUnits{
       {{"s", 1.0}, {"m", 60.0}, {"h", 3600.0}}};
@@ -118,7 +122,7 @@ std::string standalone_queue(const Experiment& experiment) {
       text += fmt::format("      op: {}\n", quoted(experiment.reach.op));
     }
     text += fmt::format("      phase: {}\n", quoted(experiment.reach.phase));
-    text += "    tokens: identical\n";
+    text += fmt::format("    tokens: {}\n", token_policy_name(experiment.tokens));
     if (experiment.claim)
       text += fmt::format("    claim: \"+{:.10g}%\"\n", *experiment.claim * 100);
   }

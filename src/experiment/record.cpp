@@ -45,10 +45,12 @@ void add_observed(const Prepared& prepared, const Samples& samples, ledger::Verd
   body.peaks = ledger::Peaks{samples.base_peak_bytes, samples.arm_peak_bytes};
 }
 
-ledger::TokenCheck identical_tokens(const Samples& samples) {
-  ledger::TokenCheck check;
-  check.identical = true;
-  check.compared = static_cast<int64_t>(samples.tokens.size());
+ledger::TokenCheck tokens_of(const Prepared& prepared, const Samples& samples) {
+  const std::vector<int32_t>& arm =
+      samples.arm_tokens.empty() ? samples.tokens : samples.arm_tokens;
+  ledger::TokenCheck check =
+      compare_tokens(samples.tokens, arm, {}, prepared.experiment.workload.prompt);
+  if (check.first_divergence) check.first_divergence->margin = samples.margin;
   return check;
 }
 
@@ -135,7 +137,7 @@ Result<ledger::MeasuredBody> measured_body(const Prepared& prepared, const Sampl
     body.proof = compare_rows(samples.base_rows, samples.arm_rows, prepared.experiment.reach);
     body.proof->observed = true;
   }
-  body.tokens = identical_tokens(samples);
+  body.tokens = tokens_of(prepared, samples);
   body.peaks = ledger::Peaks{samples.base_peak_bytes, samples.arm_peak_bytes};
   body.sources = prepared.sources;
   body.environment = to_environment(collected.environment, prepared.subject.device_name);
@@ -192,6 +194,17 @@ ledger::VerdictBody verdict_of_end(const Prepared& prepared, const RoundEnd& end
   return body;
 }
 
+void add_quality(const Quality& quality, ledger::TokenCheck& tokens) {
+  tokens.mean_kl = quality.mean_kl;
+  tokens.extra["quality"] = {{"tokens", quality.tokens},
+                             {"largest_kl", quality.largest_kl},
+                             {"top1_equal", quality.top1_equal}};
+  if (!quality.base_perplexity || !quality.arm_perplexity) return;
+  tokens.perplexity_change = *quality.arm_perplexity / *quality.base_perplexity - 1;
+  tokens.extra["quality"]["base_perplexity"] = *quality.base_perplexity;
+  tokens.extra["quality"]["arm_perplexity"] = *quality.arm_perplexity;
+}
+
 Result<ledger::VerdictBody> verdict_of_rounds(const Prepared& prepared, const Judgement& judgement,
                                               const Samples& samples,
                                               const std::vector<ledger::MeasuredBody>& rounds) {
@@ -199,7 +212,7 @@ Result<ledger::VerdictBody> verdict_of_rounds(const Prepared& prepared, const Ju
   const nlohmann::json& environment = samples.rounds.back().environment;
   ledger::VerdictBody body = start_verdict(prepared, ledger::Verdict::kVoid, "", environment);
   add_observed(prepared, samples, body);
-  body.tokens = identical_tokens(samples);
+  body.tokens = tokens_of(prepared, samples);
   for (const ledger::MeasuredBody& measured : rounds) body.rounds.push_back(measured.round.id);
   const bool different = body.proof->base_fingerprint != body.proof->arm_fingerprint;
   if (!different) {

@@ -124,7 +124,7 @@ Result<RoundRunner::MeasuredPair> RoundRunner::measure_pair(RoundProcess& proces
   pair.seconds = context_.now() - started;
   const Measurement& base = answers[0].measurement;
   const Measurement& arm = answers[1].measurement;
-  TRY_ASSIGN(measured.end, check_tokens(base, arm));
+  TRY_ASSIGN(measured.end, check_tokens(base, arm, pair));
   if (measured.end) return measured;
   pair.arm_first = arm_first;
   TRY_ASSIGN(pair.base, metric_of(base, prepared_.base));
@@ -133,7 +133,6 @@ Result<RoundRunner::MeasuredPair> RoundRunner::measure_pair(RoundProcess& proces
   pair.arm_peak_bytes = arm.peak_bytes;
   pair.base_rows = new_rows(samples_.base_rows, base.observed);
   pair.arm_rows = new_rows(samples_.arm_rows, arm.observed);
-  if (samples_.tokens.empty()) pair.tokens = base.tokens;
   pair.environment = answers[0].environment;
   return measured;
 }
@@ -173,20 +172,31 @@ Result<double> RoundRunner::metric_of(const Measurement& measurement, const Arm&
   return found->second;
 }
 
+Status RoundRunner::check_base_tokens(const Measurement& base) const {
+  if (samples_.tokens.empty()) return {};
+  const ledger::TokenCheck again = compare_tokens(samples_.tokens, base.tokens, {}, "");
+  if (again.identical) return {};
+  return failed(
+      fmt::format("the base arm did not generate the same tokens again (first at {}), so its "
+                  "tokens and an arm's cannot be compared",
+                  again.first_divergence->position));
+}
+
 Result<std::optional<RoundEnd>> RoundRunner::check_tokens(const Measurement& base,
-                                                          const Measurement& arm) const {
-  const std::string& prompt = prepared_.experiment.workload.prompt;
-  if (!samples_.tokens.empty()) {
-    const ledger::TokenCheck again = compare_tokens(samples_.tokens, base.tokens, {}, prompt);
-    if (!again.identical) {
-      return failed(fmt::format(
-          "the base arm did not generate the same tokens again (first at {}), so 'tokens: "
-          "identical' cannot be judged",
-          again.first_divergence->position));
-    }
-  }
-  ledger::TokenCheck check = compare_tokens(base.tokens, arm.tokens, base.margins, prompt);
+                                                          const Measurement& arm,
+                                                          JournalPair& pair) const {
+  TRY(check_base_tokens(base));
+  if (samples_.tokens.empty()) pair.tokens = base.tokens;
+  ledger::TokenCheck check =
+      compare_tokens(base.tokens, arm.tokens, base.margins, prepared_.experiment.workload.prompt);
   if (check.identical) return std::optional<RoundEnd>();
+  if (prepared_.experiment.tokens == TokenPolicy::kMayDiverge) {
+    if (samples_.tokens.empty()) {
+      pair.arm_tokens = arm.tokens;
+      pair.margin = check.first_divergence->margin;
+    }
+    return std::optional<RoundEnd>();
+  }
   const std::string text = divergence_text(*check.first_divergence);
   if (prepared_.experiment.is_floor()) {
     return failed("identical arms generated different tokens: " + text);
@@ -194,6 +204,23 @@ Result<std::optional<RoundEnd>> RoundRunner::check_tokens(const Measurement& bas
   RoundEnd end = ended(RoundEnd::Kind::kBroke, text, false);
   end.tokens = std::move(check);
   return std::optional(std::move(end));
+}
+
+Result<RoundRunner::ComparedQuality> RoundRunner::compare_quality() const {
+  TRY_ASSIGN(const std::unique_ptr<RoundProcess> process, start_process());
+  RoundProcess::Answer result = process->compare_quality(1, collect(journal_.pairs()).tokens);
+  ComparedQuality compared;
+  if (const auto* broken = std::get_if<Broken>(&result)) {
+    compared.end = ended(RoundEnd::Kind::kBroke,
+                         "comparing what the arms predict broke: " + broken->reason, false);
+    return compared;
+  }
+  const auto& answer = std::get<RoundAnswer>(result);
+  if (answer.error) {
+    return Error{answer.error->kind, "comparing what the arms predict: " + answer.error->message};
+  }
+  compared.quality = *answer.quality;
+  return compared;
 }
 
 }  // namespace reckon::experiment

@@ -52,6 +52,14 @@ class RoundRunner {
   // failed, or an arm did what its plan does not list; then nothing may be recorded.
   [[nodiscard]] Result<RoundEnd> run(int number, int count, size_t slot);
 
+  // What the arm's predictions cost, in a process of its own, once pairs are in the journal. An arm
+  // that breaks is an end (kBroke). Errors: as run(), and not enough memory for both arms at once.
+  struct ComparedQuality {
+    Quality quality;
+    std::optional<RoundEnd> end;  // set: there is no quality
+  };
+  [[nodiscard]] Result<ComparedQuality> compare_quality() const;
+
  private:
   struct MeasuredPair {
     JournalPair pair;
@@ -63,8 +71,10 @@ class RoundRunner {
   [[nodiscard]] Result<std::optional<RoundEnd>> measure_arm(RoundProcess& process, int64_t arm,
                                                             RoundAnswer& answer) const;
   [[nodiscard]] Result<double> metric_of(const Measurement& measurement, const Arm& arm) const;
+  [[nodiscard]] Status check_base_tokens(const Measurement& base) const;
   [[nodiscard]] Result<std::optional<RoundEnd>> check_tokens(const Measurement& base,
-                                                             const Measurement& arm) const;
+                                                             const Measurement& arm,
+                                                             JournalPair& pair) const;
 
   RunContext& context_;
   const Prepared& prepared_;

@@ -12,6 +12,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -93,12 +94,31 @@ struct Measurement {
   uint64_t peak_bytes = 0;
 };
 
+// What an arm's predictions cost against the base arm's, where both are made to take the same
+// tokens: the prompt, and then those that the base arm generated.
+struct Quality {
+  int64_t tokens = 0;      // positions compared
+  double mean_kl = 0;      // KL(base || arm), nats a token
+  double largest_kl = 0;   // of one position
+  int64_t top1_equal = 0;  // positions where both hold the same token for the likeliest
+  // Of the prompt's own tokens; unset where it is too short to predict any.
+  std::optional<double> base_perplexity, arm_perplexity;
+};
+
 class Runner {
  public:
   virtual ~Runner() = default;
   [[nodiscard]] virtual Result<Subject> describe(const Workload& workload, const Arm& base) = 0;
   [[nodiscard]] virtual Result<Prediction> predict(const Workload& workload, const Arm& arm) = 0;
   [[nodiscard]] virtual Result<Measurement> measure(const Workload& workload, const Arm& arm) = 0;
+  // Can it tell what diverging tokens cost (`tokens: may-diverge`)? Then compare_quality() does;
+  // `generated` is what the base arm generated. No memory limit counts. Errors as measure().
+  [[nodiscard]] virtual bool compares_quality() const { return false; }
+  [[nodiscard]] virtual Result<Quality> compare_quality(const Workload& /*workload*/,
+                                                        const Arm& /*base*/, const Arm& /*arm*/,
+                                                        std::span<const int32_t> /*generated*/) {
+    return usage_error("this runner cannot compare what two arms predict");
+  }
   // Environment record, an object: "driver", "kernel", "compiler", "commit" (text), "dirty" (bool),
   // "readings" (name -> text: clocks, load, temperature, container limits) and "facts" (name ->
   // number, for predicates); anything else is kept as it is. Every field may be absent.

@@ -53,7 +53,11 @@ void Samples::add(const JournalPair& pair) {
   if (!pair.environment.empty()) round->environment = pair.environment;
   add_rows(base_rows, pair.base_rows);
   add_rows(arm_rows, pair.arm_rows);
-  if (tokens.empty()) tokens = pair.tokens;
+  if (tokens.empty()) {
+    tokens = pair.tokens;
+    arm_tokens = pair.arm_tokens;
+    margin = pair.margin;
+  }
   base_peak_bytes = std::max(base_peak_bytes, pair.base_peak_bytes);
   arm_peak_bytes = std::max(arm_peak_bytes, pair.arm_peak_bytes);
 }

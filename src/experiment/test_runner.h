@@ -7,6 +7,8 @@
 //   possible=NAME   the plan lists another matmul kernel as possible; takes=1: it runs, too
 //   lie=extra|missing     what is observed contradicts the plan
 //   diverge=N       token N differs; unstable=1: tokens differ from call to call
+//   kl=X            what the arm predicts is that far from the base arm's (0), its perplexity 10+X;
+//                   faultq=KIND: comparing it ends so
 //   bytes=N         planned bytes (1000)
 //   sleep=MS        a measurement takes that long
 //   fault=KIND@N    the N-th measurement of this arm in a process (from 1) ends as crash, hang,
@@ -111,6 +113,23 @@ class FakeRunner : public Runner {
     measurement.peak_bytes = std::stoull(get(arm, "bytes", "1000"));
     dirty_ = workload.model.find(";dirty") != std::string::npos;
     return measurement;
+  }
+
+  bool compares_quality() const override { return true; }
+  Result<Quality> compare_quality(const Workload& workload, const Arm& /*base*/, const Arm& arm,
+                                  std::span<const int32_t> generated) override {
+    TRY(misbehave(get(arm, "faultq", "") + "@1", 1));
+    const double kl = std::stod(get(arm, "kl", "0"));
+    Quality quality;
+    quality.tokens = 5 + static_cast<int64_t>(generated.size());
+    quality.mean_kl = kl;
+    quality.largest_kl = 2 * kl;
+    quality.top1_equal = quality.tokens - (kl > 0 ? 1 : 0);
+    if (!workload.prompt.empty()) {
+      quality.base_perplexity = 10;
+      quality.arm_perplexity = 10 + kl;
+    }
+    return quality;
   }
 
   nlohmann::json environment() override {
