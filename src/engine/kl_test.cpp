@@ -46,7 +46,7 @@ TEST(CompareKl, KnowsThePerplexityOfTheTextAndDecodesWhatFollows) {
   const std::span<const int32_t> text(tokens.data(), tokens.size() - 3);
   const SessionShape shape{0, 0, models::LogitRows::kAll};
   const auto a = make_session(*model, {"numerics=reference", "prefill.chunk=7"}, shape);
-  const auto b = make_session(*model, {"kv.type=f16", "prefill.chunk=64"}, shape);
+  const auto b = make_session(*model, {"prefill.chunk=64"}, shape);
   auto report = compare_kl(*a, *b, text);
   ASSERT_TRUE(report.ok()) << report.error().message;
   EXPECT_EQ(report->predicted, static_cast<int64_t>(text.size()) - 1);

@@ -47,6 +47,10 @@ struct JournalPair {
   bool arm_first = false;
   double base = 0, arm = 0;  // in the metric's unit
   double seconds = 0;        // that the pair took
+  std::string disturbed;  // why it does not count: its window was dirty; then `warmup` is set, too
+  double paused_seconds = 0;  // that the run waited for calm before it
+  // The control metric, where the experiment has one.
+  std::optional<double> base_control, arm_control;
   uint64_t base_peak_bytes = 0, arm_peak_bytes = 0;
   // Dispatch rows that no earlier line of this journal has.
   std::vector<DispatchRow> base_rows, arm_rows;

@@ -206,6 +206,7 @@ std::string section(const Outcome& outcome) {
     if (verdict.proof) text += proof_section(*verdict.proof);
     if (verdict.tokens) text += tokens_section(*verdict.tokens);
     text += memory_section(verdict);
+    text += row_list("Evidence", verdict.evidence);
   }
   if (entry != nullptr) {
     text += scope_section(entry->idea);

@@ -15,21 +15,43 @@ namespace {
 
 constexpr uint64_t kGib = uint64_t{1} << 30;
 
-Result<Runner::MetricInfo> find_metric(const Runner& runner, const Experiment& experiment) {
+Result<Runner::MetricInfo> metric_named(const Runner& runner, const std::string& name) {
   std::vector<std::string> names;
-  for (const Runner::MetricInfo& metric : runner.metrics()) {
+  for (Runner::MetricInfo& metric : runner.metrics()) {
+    if (metric.name == name) return std::move(metric);
     names.push_back(metric.name);
-    if (metric.name != experiment.workload.metric) continue;
-    if (!metric.phase.empty() && metric.phase != experiment.workload.phase) {
-      return usage_error(fmt::format("metric '{}' is read in {}, and the workload's phase is {}",
-                                     metric.name, metric.phase, experiment.workload.phase));
-    }
-    return metric;
   }
-  const std::string near = nearest(experiment.workload.metric, names);
+  const std::string near = nearest(name, names);
   return usage_error(fmt::format(
-      "unknown metric '{}'; {}", experiment.workload.metric,
+      "unknown metric '{}'; {}", name,
       near.empty() ? "known are " + join(names, ", ") : fmt::format("did you mean '{}'?", near)));
+}
+
+Result<Runner::MetricInfo> find_metric(const Runner& runner, const Experiment& experiment) {
+  TRY_ASSIGN(Runner::MetricInfo metric, metric_named(runner, experiment.workload.metric));
+  if (!metric.phase.empty() && metric.phase != experiment.workload.phase) {
+    return usage_error(fmt::format("metric '{}' is read in {}, and the workload's phase is {}",
+                                   metric.name, metric.phase, experiment.workload.phase));
+  }
+  return metric;
+}
+
+// A control that the switch may move controls nothing.
+Result<std::optional<Runner::MetricInfo>> find_control(const Runner& runner,
+                                                       const Experiment& experiment) {
+  if (experiment.control.empty()) return std::optional<Runner::MetricInfo>();
+  TRY_ASSIGN(Runner::MetricInfo control, metric_named(runner, experiment.control));
+  const Reach& reach = experiment.reach;
+  if (control.name == experiment.workload.metric) {
+    return usage_error(fmt::format("control '{}' is the metric itself", control.name));
+  }
+  if (!control.phase.empty() && (reach.phase.empty() || reach.phase == control.phase)) {
+    return usage_error(
+        fmt::format("control '{}' is read in {}, where the switch may move it: expected a metric "
+                    "out of its reach",
+                    control.name, control.phase));
+  }
+  return std::optional(std::move(control));
 }
 
 Status resolve_switches(Runner& runner, Experiment& experiment) {
@@ -161,6 +183,7 @@ Status check_reach(const Prepared& prepared) {
 Status fill(Prepared& prepared, Runner& runner) {
   Experiment& experiment = prepared.experiment;
   TRY_ASSIGN(prepared.metric, find_metric(runner, experiment));
+  TRY_ASSIGN(prepared.control, find_control(runner, experiment));
   if (experiment.tokens == TokenPolicy::kMayDiverge && !runner.compares_quality()) {
     return usage_error("'tokens: may-diverge' needs a runner that can compare what arms predict");
   }

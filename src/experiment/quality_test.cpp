@@ -19,8 +19,8 @@ class QualityTest : public LedgerTest {};
 
 TEST_F(QualityTest, AWinShowsWhatItCosts) {
   store_noise();
-  const Outcome outcome = run_one(
-      ab_experiment("rough", "variant=v2,speed=1.5,diverge=3,kl=0.01", kMayDiverge));
+  const Outcome outcome =
+      run_one(ab_experiment("rough", "variant=v2,speed=1.5,diverge=3,kl=0.01", kMayDiverge));
   ASSERT_EQ(outcome.verdict(), Verdict::kWon) << outcome.text;
   EXPECT_THAT(outcome.text,
               HasSubstr("quality cost: mean KL 0.01 nats a token, perplexity +0.1%, 12 of 13 "
@@ -55,16 +55,14 @@ TEST_F(QualityTest, IdenticalIsThePolicyUnlessSaidOtherwise) {
 }
 
 TEST_F(QualityTest, AnArmThatBreaksWhileItIsComparedIsBroke) {
-  const Outcome outcome =
-      run_one(ab_experiment("breaks", "variant=v2,faultq=crash", kMayDiverge));
+  const Outcome outcome = run_one(ab_experiment("breaks", "variant=v2,faultq=crash", kMayDiverge));
   ASSERT_EQ(outcome.verdict(), Verdict::kBroke) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("comparing what the arms predict broke: signal 11"));
   EXPECT_EQ(outcome.record->rounds.size(), 2u) << "the rounds are kept";
 }
 
 TEST_F(QualityTest, NoRoomForBothArmsIsNoVerdict) {
-  const Outcome outcome =
-      run_one(ab_experiment("large", "variant=v2,faultq=refuse", kMayDiverge));
+  const Outcome outcome = run_one(ab_experiment("large", "variant=v2,faultq=refuse", kMayDiverge));
   EXPECT_EQ(outcome.kind, OutcomeKind::kFailed);
   EXPECT_THAT(outcome.text, HasSubstr("comparing what the arms predict: needs 2 GiB"));
   EXPECT_THAT(read().entries, IsEmpty());

@@ -20,12 +20,13 @@ namespace {
 using Keys = std::vector<std::string>;
 
 const Keys kQueueKeys{"name", "defaults", "experiments"};
-const Keys kDefaultKeys{"rounds", "pairs", "warmup_pairs", "timeout", "model",
-                        "metric", "claim", "memory_limit", "backend", "quant"};
-const Keys kExperimentKeys{"id",      "idea",  "kind",   "model",  "switch",       "set",
-                           "backend", "quant", "reach",  "metric", "workload",     "memory_limit",
-                           "tokens",  "claim", "rounds", "pairs",  "warmup_pairs", "timeout"};
-const Keys kSwitchKeys{"key", "base", "arm"};
+const Keys kDefaultKeys{"rounds", "pairs",        "warmup_pairs", "timeout", "model",  "metric",
+                        "claim",  "memory_limit", "backend",      "quant",   "control"};
+const Keys kExperimentKeys{"id",       "idea",         "kind",    "model",  "switch",
+                           "set",      "backend",      "quant",   "reach",  "metric",
+                           "workload", "memory_limit", "tokens",  "claim",  "rounds",
+                           "pairs",    "warmup_pairs", "timeout", "control"};
+const Keys kSwitchKeys{"key", "base", "arm", "arms"};
 const Keys kSyntheticKeys{"synth", "layers", "seed"};
 const Keys kReachKeys{"op", "phase"};
 const Keys kWorkloadKeys{"phase",    "prompt", "prompt_file", "prompt_tokens",
@@ -210,6 +211,52 @@ Status read_workload(const Fields& outer, Experiment& experiment) {
   return {};
 }
 
+// One arm or a list of them, as `arm` or `arms`; at least one.
+Result<std::vector<std::string>> arms_of(const Fields& fields, const YamlNode& node) {
+  const YamlNode* one = node.find("arm");
+  const YamlNode* list = node.find("arms");
+  if (one != nullptr && list != nullptr) {
+    return fields.error(list->line, "expected one of 'arm' and 'arms'");
+  }
+  if (list == nullptr && one != nullptr && one->kind == YamlNode::Kind::kList) list = one;
+  std::vector<std::string> arms;
+  if (list == nullptr) {
+    TRY_ASSIGN(std::string arm, fields.required("arm"));
+    arms.push_back(std::move(arm));
+    return arms;
+  }
+  if (list->kind != YamlNode::Kind::kList || list->items.empty()) {
+    return fields.error(list->line, "'arms' must be a list with at least one value");
+  }
+  for (const YamlNode& item : list->items) {
+    if (item.kind != YamlNode::Kind::kScalar || item.scalar.empty()) {
+      return fields.error(item.line, "an arm must be a word or a text");
+    }
+    if (std::find(arms.begin(), arms.end(), item.scalar) != arms.end()) {
+      return fields.error(item.line, fmt::format("arm '{}' is listed twice", item.scalar));
+    }
+    arms.push_back(item.scalar);
+  }
+  return arms;
+}
+
+// As many experiments as there are arms; each is paired with the base.
+Result<std::vector<Experiment>> each_arm(const std::string& path, const YamlNode& node,
+                                         const Experiment& experiment) {
+  const YamlNode* switch_node = experiment.is_floor() ? nullptr : node.find("switch");
+  if (switch_node == nullptr) return std::vector<Experiment>{experiment};
+  const Fields fields(path, *switch_node, fmt::format("experiment '{}': switch", experiment.id));
+  TRY_ASSIGN(const std::vector<std::string> arms, arms_of(fields, *switch_node));
+  std::vector<Experiment> experiments(arms.size(), experiment);
+  if (arms.size() == 1) return experiments;
+  for (size_t i = 0; i < arms.size(); ++i) {
+    experiments[i].switch_pair.arm = arms[i];
+    experiments[i].group = experiment.id;
+    experiments[i].id += ":" + one_line(arms[i]);
+  }
+  return experiments;
+}
+
 Status read_switch(const Fields& outer, Experiment& experiment) {
   const YamlNode* node = outer.find("switch");
   if (experiment.is_floor()) {
@@ -218,20 +265,15 @@ Status read_switch(const Fields& outer, Experiment& experiment) {
   }
   if (node == nullptr) return outer.key_error("id", "'switch' is missing");
   const Fields fields(outer.path(), *node, outer.what() + ": switch");
-  const YamlNode* arm = node->find("arm");
-  const YamlNode* arms = node->find("arms");
-  if (arms != nullptr || (arm != nullptr && arm->kind == YamlNode::Kind::kList)) {
-    return fields.error((arms != nullptr ? arms : arm)->line,
-                        "more than two arms are not in this version; give each its experiment");
-  }
   TRY(fields.check(kSwitchKeys));
   SwitchPair& pair = experiment.switch_pair;
   TRY_ASSIGN(pair.key, fields.required("key"));
   TRY_ASSIGN(pair.base, fields.text("base"));
-  TRY_ASSIGN(pair.arm, fields.required("arm"));
-  if (pair.base == pair.arm) {
-    return fields.key_error("arm", "base and arm are the same; identical arms are kind: aa");
+  TRY_ASSIGN(const std::vector<std::string> arms, arms_of(fields, *node));
+  if (std::find(arms.begin(), arms.end(), pair.base) != arms.end()) {
+    return fields.key_error("base", "base and arm are the same; identical arms are kind: aa");
   }
+  pair.arm = arms.front();
   return {};
 }
 
@@ -348,6 +390,7 @@ Result<Experiment> read_experiment(const std::string& path, const YamlNode& node
   TRY(word_or("backend", experiment.workload.backend));
   TRY(word_or("quant", experiment.workload.quant));
   TRY_ASSIGN(experiment.workload.metric, fields.required("metric"));
+  TRY(word_or("control", experiment.control));
   TRY(read_switch(fields, experiment));
   TRY(read_set(fields, experiment));
   TRY(read_workload(fields, experiment));
@@ -374,11 +417,14 @@ Result<Queue> parse_queue(std::string_view text, const std::string& path) {
   }
   std::set<std::string> ids;
   for (const YamlNode& item : list->items) {
-    TRY_ASSIGN(Experiment experiment, read_experiment(path, item, defaults));
-    if (!ids.insert(experiment.id).second) {
-      return yaml_error(path, item.line, fmt::format("two experiments '{}'", experiment.id));
+    TRY_ASSIGN(const Experiment first, read_experiment(path, item, defaults));
+    TRY_ASSIGN(std::vector<Experiment> arms, each_arm(path, item, first));
+    for (Experiment& experiment : arms) {
+      if (!ids.insert(experiment.id).second) {
+        return yaml_error(path, item.line, fmt::format("two experiments '{}'", experiment.id));
+      }
+      queue.experiments.push_back(std::move(experiment));
     }
-    queue.experiments.push_back(std::move(experiment));
   }
   return queue;
 }

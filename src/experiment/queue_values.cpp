@@ -132,6 +132,9 @@ std::string standalone_queue(const Experiment& experiment) {
   }
   text += workload_text(experiment.workload);
   text += fmt::format("    metric: {}\n", quoted(experiment.workload.metric));
+  if (!experiment.control.empty()) {
+    text += fmt::format("    control: {}\n", quoted(experiment.control));
+  }
   if (experiment.memory_limit) {
     text += fmt::format("    memory_limit: {}\n", quoted(limit_text(*experiment.memory_limit)));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "experiment/control.h"
 #include "experiment/numbers.h"
 #include "experiment/rows.h"
 #include "experiment/stored_noise.h"
@@ -70,6 +71,24 @@ ledger::MemoryPlan memory_plan(const Prepared& prepared) {
   return plan;
 }
 
+// Pairs that were measured again, and what was waited.
+void add_disturbance(const std::vector<ledger::MeasuredBody>& rounds, ledger::VerdictBody& body) {
+  int64_t pairs = 0;
+  double paused_seconds = 0;
+  std::string why;
+  for (const ledger::MeasuredBody& measured : rounds) {
+    for (const ledger::PairSample& pair : measured.round.pairs) {
+      paused_seconds += pair.extra.value("paused_seconds", 0.0);
+      if (!pair.extra.contains("disturbed")) continue;
+      ++pairs;
+      why = pair.extra.value("disturbed", "");
+    }
+  }
+  if (pairs == 0) return;
+  body.extra["disturbance"] = {
+      {"pairs", pairs}, {"paused_seconds", paused_seconds}, {"latest", why}};
+}
+
 }  // namespace
 
 ledger::Environment to_environment(const nlohmann::json& record, const std::string& device_name) {
@@ -133,6 +152,7 @@ Result<ledger::MeasuredBody> measured_body(const Prepared& prepared, const Sampl
   TRY_ASSIGN(round.median_log,
              measure::round_median(to_pairs(round.pairs), better_of(prepared.metric)));
   round.extra["processes"] = collected.processes;
+  if (prepared.control) round.extra["control"] = prepared.control->name;
   if (!prepared.experiment.is_floor()) {
     body.proof = compare_rows(samples.base_rows, samples.arm_rows, prepared.experiment.reach);
     body.proof->observed = true;
@@ -173,6 +193,10 @@ ledger::VerdictBody verdict_of_end(const Prepared& prepared, const RoundEnd& end
       end.kind == RoundEnd::Kind::kOutOfMemory
           ? out_of_memory(prepared, end.detail, environment)
           : start_verdict(prepared, ledger::Verdict::kBroke, end.detail, environment);
+  if (end.kind == RoundEnd::Kind::kDisturbed) {
+    body.verdict = ledger::Verdict::kVoid;
+    body.void_reason = ledger::VoidReason::kDisturbed;
+  }
   body.rounds = round_ids;
   body.tokens = end.tokens;
   add_observed(prepared, samples, body);
@@ -186,7 +210,8 @@ ledger::VerdictBody verdict_of_end(const Prepared& prepared, const RoundEnd& end
                               {"base", pair.base},
                               {"arm", pair.arm},
                               {"arm_first", pair.arm_first},
-                              {"warmup", pair.warmup}});
+                              {"warmup", pair.warmup},
+                              {"disturbed", pair.disturbed}});
       }
     }
   }
@@ -222,6 +247,8 @@ Result<ledger::VerdictBody> verdict_of_rounds(const Prepared& prepared, const Ju
     return body;
   }
   TRY(add_numbers(prepared, judgement, samples, rounds, body));
+  if (prepared.control) TRY(apply_control(prepared, judgement, rounds, body));
+  add_disturbance(rounds, body);
   return body;
 }
 

@@ -69,6 +69,10 @@ RoundProcess::Answer RoundProcess::ask(const RoundRequest& request,
   return Broken{with_tail("garbage instead of an answer: " + reason, *child_)};
 }
 
+pid_t RoundProcess::pid() const {
+  return child_->pid();
+}
+
 Status RoundProcess::finish() {
   const std::string end = child_->finish(kFinishTimeout);
   if (end.empty()) return {};

@@ -6,6 +6,8 @@
 // the thread that started it. Used from one thread.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -50,6 +52,8 @@ class RoundProcess {
   // Compares what an arm predicts with arm 0, over tokens that arm 0 generated; the answer has the
   // quality. Both arms are run: twice the time-out.
   [[nodiscard]] Answer compare_quality(int64_t arm, std::vector<int32_t> generated);
+
+  [[nodiscard]] pid_t pid() const;  // -1: it is gone
 
   // Ends the child as it wants to be ended. kFailed: it did not end with exit code 0 in time.
   [[nodiscard]] Status finish();

@@ -38,7 +38,7 @@ struct RoundRequest {
   int64_t sequence = 0;  // counts the requests of one process from 0
   // Set: do not measure; compare what the arm predicts with arm 0, over these tokens that arm 0
   // generated.
-  std::optional<std::vector<int32_t>> quality;
+  std::optional<std::vector<int32_t>> quality = std::nullopt;
 };
 
 struct RoundAnswer {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "experiment/calm.h"
 #include "experiment/journal.h"
 #include "experiment/prepare.h"
 #include "experiment/round_process.h"
@@ -33,9 +34,9 @@ struct RunContext {
 
 // How a round ended.
 struct RoundEnd {
-  enum class Kind { kComplete, kPaused, kBroke, kOutOfMemory };
+  enum class Kind { kComplete, kPaused, kBroke, kOutOfMemory, kDisturbed };
   Kind kind = Kind::kComplete;
-  // kBroke and kOutOfMemory: which arm, and what; kPaused: why.
+  // kBroke and kOutOfMemory: which arm, and what; kPaused: why; kDisturbed: by what.
   std::string detail;
   bool base_arm = false;                     // it was the base arm
   std::optional<ledger::TokenCheck> tokens;  // kBroke by tokens
@@ -67,10 +68,17 @@ class RoundRunner {
   };
   [[nodiscard]] RoundIdentity new_round(int number) const;
   [[nodiscard]] Result<std::unique_ptr<RoundProcess>> start_process() const;
+  // Warm-ups, then the missing pairs; a pair in a dirty window is measured again after the others.
+  [[nodiscard]] Result<RoundEnd> run_pairs(RoundProcess& process, const CollectedRound& round,
+                                           int number, int count);
+  // One pair, journalled. An end leaves nothing in the journal.
+  [[nodiscard]] Result<MeasuredPair> run_pair(RoundProcess& process, const JournalPair& slot,
+                                              Calm& calm);
   [[nodiscard]] Result<MeasuredPair> measure_pair(RoundProcess& process, bool arm_first);
   [[nodiscard]] Result<std::optional<RoundEnd>> measure_arm(RoundProcess& process, int64_t arm,
                                                             RoundAnswer& answer) const;
-  [[nodiscard]] Result<double> metric_of(const Measurement& measurement, const Arm& arm) const;
+  [[nodiscard]] static Result<double> metric_of(const Runner::MetricInfo& metric,
+                                                const Measurement& measurement, const Arm& arm);
   [[nodiscard]] Status check_base_tokens(const Measurement& base) const;
   [[nodiscard]] Result<std::optional<RoundEnd>> check_tokens(const Measurement& base,
                                                              const Measurement& arm,

@@ -105,6 +105,11 @@ struct Quality {
   std::optional<double> base_perplexity, arm_perplexity;
 };
 
+// A row of the evidence for an arm's result: "scratch", "1.5 MiB".
+struct EvidenceRow {
+  std::string name, value;
+};
+
 class Runner {
  public:
   virtual ~Runner() = default;
@@ -119,6 +124,14 @@ class Runner {
                                                         std::span<const int32_t> /*generated*/) {
     return usage_error("this runner cannot compare what two arms predict");
   }
+  // What the plan and the machine's bounds say about an arm whose metric came to `value`: bytes
+  // moved, operations, the share of the bound that was reached, scratch. May measure the bounds,
+  // once. Empty where the runner cannot know.
+  [[nodiscard]] virtual Result<std::vector<EvidenceRow>> evidence(const Workload& /*workload*/,
+                                                                  const Arm& /*arm*/,
+                                                                  double /*value*/) {
+    return std::vector<EvidenceRow>();
+  }
   // Environment record, an object: "driver", "kernel", "compiler", "commit" (text), "dirty" (bool),
   // "readings" (name -> text: clocks, load, temperature, container limits) and "facts" (name ->
   // number, for predicates); anything else is kept as it is. Every field may be absent.
@@ -129,6 +142,7 @@ class Runner {
     std::string unit;
     bool higher_is_better = true;
     std::string phase;  // the phase that it is read in, "" for any
+    bool timed = true;  // moves with whatever else the machine does
   };
   [[nodiscard]] virtual std::vector<MetricInfo> metrics() const = 0;
   // An error with a suggestion where the key or the value is unknown.

@@ -114,6 +114,11 @@ ledger::PairSample to_sample(const JournalPair& pair) {
   ledger::PairSample sample{pair.base, pair.arm, pair.arm_first, pair.warmup};
   sample.extra["seconds"] = pair.seconds;
   sample.extra["process"] = pair.process;
+  if (!pair.disturbed.empty()) sample.extra["disturbed"] = pair.disturbed;
+  if (pair.paused_seconds > 0) sample.extra["paused_seconds"] = pair.paused_seconds;
+  if (pair.base_control && pair.arm_control) {
+    sample.extra["control"] = {{"base", *pair.base_control}, {"arm", *pair.arm_control}};
+  }
   return sample;
 }
 

@@ -3,6 +3,7 @@
 //   variant=NAME    the matmul kernel of the decode phase (v1)
 //   speed=X         the metric is 100 X (1)
 //   jitter=X        … and moves by up to ±X of itself
+//   other=X         prefill_tok_per_s is 1000 X (1), with the same jitter
 //   side=NAME       the attention kernel (plain)
 //   possible=NAME   the plan lists another matmul kernel as possible; takes=1: it runs, too
 //   lie=extra|missing     what is observed contradicts the plan
@@ -91,8 +92,10 @@ class FakeRunner : public Runner {
     Measurement measurement;
     const double value = 100 * std::stod(get(arm, "speed", "1")) * (1 + jitter(arm));
     const bool zero = get(arm, "fault", "") == fmt::format("zero@{}", call);
-    measurement.metrics = {{"decode_tok_per_s", zero ? 0.0 : value},
-                           {"ms_per_token", 1000 / value}};
+    measurement.metrics = {
+        {"decode_tok_per_s", zero ? 0.0 : value},
+        {"ms_per_token", 1000 / value},
+        {"prefill_tok_per_s", 1000 * std::stod(get(arm, "other", "1")) * (1 + jitter(arm))}};
     for (int64_t i = 0; i < workload.generate_tokens; ++i) {
       measurement.tokens.push_back(static_cast<int32_t>(i * 7 % 100));
       measurement.margins.push_back(0.5f + static_cast<float>(i));
@@ -113,6 +116,12 @@ class FakeRunner : public Runner {
     measurement.peak_bytes = std::stoull(get(arm, "bytes", "1000"));
     dirty_ = workload.model.find(";dirty") != std::string::npos;
     return measurement;
+  }
+
+  Result<std::vector<EvidenceRow>> evidence(const Workload& /*workload*/, const Arm& arm,
+                                            double value) override {
+    return std::vector<EvidenceRow>{{"scratch", get(arm, "bytes", "1000") + " B"},
+                                    {"share of the bound", fmt::format("{:.0f}%", value / 2)}};
   }
 
   bool compares_quality() const override { return true; }
@@ -140,7 +149,9 @@ class FakeRunner : public Runner {
   }
 
   std::vector<MetricInfo> metrics() const override {
-    return {{"decode_tok_per_s", "tok/s", true, "decode"}, {"ms_per_token", "ms", false, "decode"}};
+    return {{"decode_tok_per_s", "tok/s", true, "decode"},
+            {"ms_per_token", "ms", false, "decode"},
+            {"prefill_tok_per_s", "tok/s", true, "prefill"}};
   }
 
   Status check_switch(const std::string& key, const std::string& value) override {

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "experiment/beside.h"
+#include "experiment/control.h"
 #include "experiment/words.h"
 
 namespace reckon::experiment {
@@ -28,6 +29,15 @@ std::string numbers_text(const ledger::Numbers& numbers) {
         noise_source_text(numbers.noise_rounds.value_or(0), numbers.base_values.size()));
   }
   return text;
+}
+
+std::string disturbance_text(const ledger::VerdictBody& verdict) {
+  const auto found = verdict.extra.find("disturbance");
+  if (found == verdict.extra.end() || !found->is_object()) return "";
+  return fmt::format("; {} measured again and {} waited for calm, the latest because {}",
+                     counted(found->value("pairs", int64_t{0}), "pair"),
+                     duration_text(found->value("paused_seconds", 0.0)),
+                     found->value("latest", std::string()));
 }
 
 }  // namespace
@@ -64,11 +74,16 @@ std::string verdict_sentence(const ledger::Entry& entry) {
       !quality.empty()) {
     text += "; quality cost: " + quality;
   }
+  if (const std::string control = verdict.numbers ? control_text(*verdict.numbers) : "";
+      !control.empty()) {
+    text += "; " + control;
+  }
   if (const std::string drift = verdict.numbers ? drift_text(*verdict.numbers) : "";
       !drift.empty()) {
     text += "; " + drift;
   }
   if (!verdict.detail.empty()) text += (verdict.numbers ? "; " : ": ") + verdict.detail;
+  text += disturbance_text(verdict);
   if (verdict.proof && !verdict.proof->side_effects.empty()) {
     const auto rows = static_cast<int64_t>(verdict.proof->side_effects.size());
     text += fmt::format("; side effects: {} outside the reach", counted(rows, "row"));
