@@ -12,6 +12,7 @@
 #include "cli/ledger_consult.h"
 #include "cli/ledger_filter.h"
 #include "cli/ledger_json.h"
+#include "cli/ledger_replay.h"
 #include "cli/ledger_text.h"
 #include "cli/output.h"
 #include "kernels/switches.h"
@@ -156,6 +157,7 @@ void add_ledger_command(Cli& cli) {
   add_show(cli, *group);
   add_ledger_consult(cli, *group);
   add_verify(cli, *group);
+  add_ledger_replay(cli, *group);
   group->footer(
       "Examples:\n"
       "  reckon ledger list --verdict WON\n"
