@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "adapters/busy_work.h"
 #include "adapters/environment.h"
 #include "base/hash.h"
 #include "engine/generate.h"
+#include "engine/kl.h"
 #include "engine/random_tokens.h"
 #include "engine/session.h"
 #include "kernels/trace.h"
@@ -109,7 +112,13 @@ kernels::Planner EngineRunner::planner_for(const Bound& bound) const {
 
 Result<EngineRunner::Bound> EngineRunner::bind(const Workload& workload, const Arm& arm) {
   Bound bound;
-  for (const auto& [key, value] : arm.switches) TRY(bound.switches.set(key, value));
+  for (const auto& [key, value] : arm.switches) {
+    if (key == kBusySwitch) {
+      TRY_ASSIGN(bound.busy_percent, parse_busy_percent(value));
+    } else {
+      TRY(bound.switches.set(key, value));
+    }
+  }
   TRY_ASSIGN(bound.model, open(workload));
   TRY_ASSIGN(bound.prompt, prompt_tokens(*bound.model, workload));
   const auto needed = static_cast<int64_t>(bound.prompt.size()) + workload.generate_tokens;
@@ -164,6 +173,9 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
     prediction.rows.push_back({to_text(kernels::predicted_row(planned.call, *planned.choice)),
                                planned.choice->reason, true});
   }
+  if (bound.busy_percent > 0 && passes.decode) {
+    prediction.rows.push_back({busy_row(bound.busy_percent), std::string(kBusySwitch), true});
+  }
   TRY_ASSIGN(const engine::Budget budget, arm_budget(*bound.model, arm));
   prediction.planned_bytes = plan.total_bytes;
   prediction.budget_bytes = budget.bytes;
@@ -185,28 +197,86 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
   return prediction;
 }
 
-Result<Measurement> EngineRunner::measure(const Workload& workload, const Arm& arm) {
-  TRY_ASSIGN(const Bound bound, bind(workload, arm));
+Result<EngineRunner::Generated> EngineRunner::generate(const Workload& workload, const Arm& arm,
+                                                       const Bound& bound, int64_t busy_ns) {
   engine::SessionOptions options;
   options.switches = bound.switches;
   options.shape = bound.shape;
   options.variants = variants_;
   if (arm.memory_limit_bytes) options.memory_limit = std::to_string(*arm.memory_limit_bytes);
-  TRY_ASSIGN(const std::unique_ptr<engine::Session> session,
-             engine::Session::create(*bound.model, options));
+  Generated generated;
+  TRY_ASSIGN(generated.session, engine::Session::create(*bound.model, options));
+  if (busy_ns > 0) {
+    generated.session->observe([busy_ns](int64_t layer, const Activation& hidden) {
+      if (layer == 0 && hidden.rows == 1) do_busy_work(busy_ns);
+    });
+  }
   engine::GenerateOptions generate_options;
   generate_options.max_tokens = workload.generate_tokens;
-  TRY_ASSIGN(const engine::Generation generation,
-             engine::generate(*session, bound.prompt, generate_options, nullptr, {}));
+  TRY_ASSIGN(generated.generation,
+             engine::generate(*generated.session, bound.prompt, generate_options, nullptr, {}));
+  return generated;
+}
+
+Result<int64_t> EngineRunner::busy_ns(const Workload& workload, const Arm& arm,
+                                      const Bound& bound) {
+  if (bound.busy_percent == 0) return int64_t{0};
+  std::string key = open_name_;
+  for (const auto& [name, value] : bound.switches.changed()) key += " " + name + "=" + value;
+  if (!step_ns_.contains(key)) {
+    TRY_ASSIGN(const Generated plain, generate(workload, arm, bound, 0));
+    const int64_t passes = std::max<int64_t>(plain.generation.decode_passes, 1);
+    step_ns_[key] = plain.generation.decode_ns / passes;
+  }
+  return step_ns_[key] * bound.busy_percent / 100;
+}
+
+Result<Measurement> EngineRunner::measure(const Workload& workload, const Arm& arm) {
+  TRY_ASSIGN(const Bound bound, bind(workload, arm));
+  TRY_ASSIGN(const int64_t busy, busy_ns(workload, arm, bound));
+  TRY_ASSIGN(const Generated generated, generate(workload, arm, bound, busy));
   Measurement measurement;
-  measurement.peak_bytes = session->arenas().peak_bytes();
-  measurement.metrics = metrics_of(generation, measurement.peak_bytes);
-  measurement.tokens = generation.tokens;
-  measurement.margins = generation.margins;
-  for (const kernels::TraceCount& counted : session->trace().rows()) {
+  measurement.peak_bytes = generated.session->arenas().peak_bytes();
+  measurement.metrics = metrics_of(generated.generation, measurement.peak_bytes);
+  measurement.tokens = generated.generation.tokens;
+  measurement.margins = generated.generation.margins;
+  for (const kernels::TraceCount& counted : generated.session->trace().rows()) {
     measurement.observed.push_back(to_text(counted.row));
   }
+  if (busy > 0 && workload.generate_tokens > 1) {
+    measurement.observed.push_back(busy_row(bound.busy_percent));
+    std::sort(measurement.observed.begin(), measurement.observed.end());
+  }
   return measurement;
+}
+
+Result<experiment::Quality> EngineRunner::compare_quality(const Workload& workload, const Arm& base,
+                                                          const Arm& arm,
+                                                          std::span<const int32_t> generated) {
+  std::unique_ptr<engine::Session> sessions[2];
+  std::vector<int32_t> prompt;
+  for (const Arm* side : {&base, &arm}) {
+    TRY_ASSIGN(Bound bound, bind(workload, *side));
+    bound.shape.logit_rows = models::LogitRows::kAll;
+    engine::SessionOptions options;
+    options.switches = bound.switches;
+    options.shape = bound.shape;
+    options.variants = variants_;
+    TRY_ASSIGN(sessions[side == &base ? 0 : 1], engine::Session::create(*bound.model, options));
+    prompt = std::move(bound.prompt);
+  }
+  TRY_ASSIGN(engine::KlReport report, engine::compare_kl(*sessions[0], *sessions[1], prompt));
+  TRY(engine::compare_kl_decode(*sessions[0], *sessions[1], generated, report));
+  experiment::Quality quality;
+  quality.tokens = report.tokens;
+  quality.mean_kl = report.mean_kl;
+  quality.largest_kl = report.largest_kl;
+  quality.top1_equal = report.top1_equal;
+  if (report.predicted > 0) {
+    quality.base_perplexity = std::exp(report.reference_loss);
+    quality.arm_perplexity = std::exp(report.variant_loss);
+  }
+  return quality;
 }
 
 nlohmann::json EngineRunner::environment() {
@@ -219,14 +289,19 @@ std::vector<experiment::Runner::MetricInfo> EngineRunner::metrics() const {
           {"ms_per_token", "ms", false, "decode"},
           {"prefill_tok_per_s", "tok/s", true, "prefill"},
           {"prefill_ms", "ms", false, "prefill"},
-          {"peak_bytes", "B", false, ""}};
+          {"peak_bytes", "B", false, "", false}};
 }
 
 Status EngineRunner::check_switch(const std::string& key, const std::string& value) {
+  if (key == kBusySwitch && busy_work_allowed()) {
+    TRY(parse_busy_percent(value));
+    return {};
+  }
   return kernels::SwitchSet().set(key, value);
 }
 
 std::string EngineRunner::default_value(const std::string& key) {
+  if (key == kBusySwitch) return "0";
   const kernels::SwitchInfo* info = kernels::find_switch(key);
   return info == nullptr ? "" : info->default_value;
 }

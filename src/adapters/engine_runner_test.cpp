@@ -132,6 +132,26 @@ TEST(EngineRunner, StartsEveryMeasurementFromACleanState) {
   EXPECT_EQ(first->peak_bytes, again->peak_bytes);
 }
 
+TEST(EngineRunner, ComparesWhatArmsPredict) {
+  EngineRunner runner;
+  const auto base = runner.measure(tiny_workload(), arm({{"numerics", "reference"}}));
+  ASSERT_TRUE(base.ok());
+  const auto same = runner.compare_quality(tiny_workload(), arm({{"numerics", "reference"}}),
+                                           arm({{"numerics", "reference"}}), base->tokens);
+  ASSERT_TRUE(same.ok()) << same.error().message;
+  EXPECT_EQ(same->tokens, 46) << "the prompt and what was generated";
+  EXPECT_EQ(same->mean_kl, 0);
+  EXPECT_EQ(same->top1_equal, 46);
+  EXPECT_EQ(*same->base_perplexity, *same->arm_perplexity);
+  const auto other = runner.compare_quality(tiny_workload(), arm({{"numerics", "reference"}}),
+                                            arm({}), base->tokens);
+  ASSERT_TRUE(other.ok()) << other.error().message;
+  EXPECT_GT(other->mean_kl, 0);
+  EXPECT_LT(other->mean_kl, 0.1);
+  EXPECT_GE(other->largest_kl, other->mean_kl);
+  EXPECT_NE(*other->base_perplexity, *other->arm_perplexity);
+}
+
 TEST(EngineRunner, DescribesWhatItRunsOn) {
   EngineRunner runner;
   const auto subject = runner.describe(tiny_workload(), arm({{"prefill.chunk", "16"}}));
@@ -259,6 +279,48 @@ TEST(OpenRunner, OpensEveryKindOfItsTable) {
   const auto unknown = open_runner("teleport");
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().kind, ErrorKind::kUsage);
+}
+
+TEST(EngineRunner, SaysWhatStandsBesideANumber) {
+  EngineRunner runner;
+  const auto rows = runner.evidence(tiny_workload(), arm({}), 1000);
+  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  std::vector<std::string> names;
+  for (const experiment::EvidenceRow& row : *rows) {
+    names.push_back(row.name);
+    EXPECT_FALSE(row.value.empty()) << row.name;
+  }
+  EXPECT_THAT(names, testing::ElementsAre(
+                         "bytes moved a token, at least", "operations a token, at least",
+                         "share of the memory bound", "share of the compute bound", "scratch"));
+  Workload memory = tiny_workload();
+  memory.metric = "peak_bytes";
+  EXPECT_EQ(runner.evidence(memory, arm({}), 1000)->size(), 3u) << "no rate, no share";
+}
+
+// The slow-down of a known size is in no list, and is what it says.
+TEST(EngineRunner, DoesBusyWorkForTestsOnly) {
+  EngineRunner runner;
+  ::unsetenv("RECKON_TEST_SWITCHES");
+  const Status unknown = runner.check_switch("test.busy_percent", "50");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_THAT(unknown.error().message, HasSubstr("unknown switch 'test.busy_percent'"));
+  EXPECT_EQ(unknown.error().message.find("busy_percent,"), std::string::npos);
+  ::setenv("RECKON_TEST_SWITCHES", "1", 1);
+  EXPECT_TRUE(runner.check_switch("test.busy_percent", "50").ok());
+  EXPECT_FALSE(runner.check_switch("test.busy_percent", "101").ok());
+  ::unsetenv("RECKON_TEST_SWITCHES");
+
+  const auto busy = arm({{"test.busy_percent", "100"}});
+  const auto prediction = runner.predict(tiny_workload(), busy);
+  const auto measurement = runner.measure(tiny_workload(), busy);
+  const auto plain = runner.measure(tiny_workload(), arm({}));
+  ASSERT_TRUE(prediction.ok() && measurement.ok() && plain.ok());
+  EXPECT_EQ(measurement->tokens, plain->tokens);
+  EXPECT_EQ(measurement->observed.size(), plain->observed.size() + 1);
+  const auto certain = certain_rows(*prediction);
+  EXPECT_TRUE(std::equal(certain.begin(), certain.end(), measurement->observed.begin(),
+                         measurement->observed.end()));
 }
 
 }  // namespace

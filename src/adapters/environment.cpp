@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -20,15 +22,6 @@ std::string first_line(const std::filesystem::path& path) {
   return line;
 }
 
-std::string clock_mhz() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(file, line)) {
-    if (line.rfind("cpu MHz", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "";
-}
-
 // The hottest thermal zone in degrees Celsius, or "".
 std::string temperature() {
   double hottest = -1;
@@ -40,6 +33,26 @@ std::string temperature() {
     if (end != text.c_str() && milli / 1000 > hottest) hottest = milli / 1000;
   }
   return hottest < 0 ? "" : fmt::format("{:.1f}", hottest);
+}
+
+// Of a GPU's: "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65  …", or "".
+std::string driver_of(const kernels::Device& device) {
+  return device.backend == "cpu" ? "" : first_line("/proc/driver/nvidia/version");
+}
+
+// "min 2000, max 3500", over all cores now; "" where no core says.
+std::string clocks_mhz() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  double slowest = 0;
+  double fastest = 0;
+  while (std::getline(file, line)) {
+    if (!line.starts_with("cpu MHz")) continue;
+    const double mhz = std::strtod(line.c_str() + line.find(':') + 1, nullptr);
+    slowest = fastest == 0 ? mhz : std::min(slowest, mhz);
+    fastest = std::max(fastest, mhz);
+  }
+  return fastest == 0 ? "" : fmt::format("{:.0f} to {:.0f}", slowest, fastest);
 }
 
 std::string kernel_release() {
@@ -55,14 +68,20 @@ nlohmann::json environment_record(const kernels::Device& device) {
     if (!value.empty()) readings[name] = value;
   };
   add("load_average", first_line("/proc/loadavg"));
-  add("cpu_mhz", clock_mhz());
+  add("cpu_mhz", clocks_mhz());
   add("cpu_governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
   add("temperature_c", temperature());
   add("container_memory_max", first_line("/sys/fs/cgroup/memory.max"));
   add("container_cpu_max", first_line("/sys/fs/cgroup/cpu.max"));
-  add("cpu_features", device.features);
+  add("cpu_max_khz", first_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"));
+  add("cpu_throttled",
+      first_line("/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count"));
+  add("device_vendor", device.vendor);
+  add(device.backend == "cpu" ? "cpu_features" : "device_features", device.features);
+  add("device_cores", std::to_string(device.cores));
+  add("device_memory_bytes", std::to_string(device.memory_bytes));
   const BuildInfo& build = build_info();
-  return {{"device_name", device.name}, {"driver", ""},
+  return {{"device_name", device.name}, {"driver", driver_of(device)},
           {"kernel", kernel_release()}, {"compiler", build.compiler},
           {"commit", build.commit},     {"dirty", build.dirty},
           {"readings", readings},       {"facts", nlohmann::json::object()}};

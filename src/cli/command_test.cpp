@@ -132,6 +132,7 @@ TEST(Command, PrintsHelpForEveryCommand) {
                                                           {"ledger", "list"},
                                                           {"ledger", "show"},
                                                           {"ledger", "consult"},
+                                                          {"ledger", "replay"},
                                                           {"ledger", "verify"}};
   for (std::vector<std::string> command : commands) {
     const std::string name = join(command, " ");

@@ -13,6 +13,7 @@
 #include "cli/ledger_exchange.h"
 #include "cli/ledger_filter.h"
 #include "cli/ledger_json.h"
+#include "cli/ledger_replay.h"
 #include "cli/ledger_text.h"
 #include "cli/ledger_upkeep.h"
 #include "cli/output.h"
@@ -143,6 +144,7 @@ void add_ledger_command(Cli& cli) {
   add_ledger_amend(cli, *group);
   add_ledger_upkeep(cli, *group);
   add_ledger_exchange(cli, *group);
+  add_ledger_replay(cli, *group);
   group->footer(
       "Examples:\n"
       "  reckon ledger list --verdict WON\n"

@@ -165,6 +165,28 @@ TEST_F(LedgerCommand, GivesTheQueueThatReproducesAnEntry) {
   EXPECT_EQ(again.code, 3) << again.out << again.err;  // the same scope: known already
 }
 
+TEST_F(LedgerCommand, ReplaysAnEntryBesideTheOldVerdict) {
+  const std::string old = entry_with("LOST");
+  const Finished replay = ledger({"replay", old, "--json"});
+  ASSERT_EQ(replay.code, 0) << replay.out << replay.err;
+  const nlohmann::json json = replay.json();
+  EXPECT_EQ(json["then"]["id"], old);
+  EXPECT_EQ(json["now"]["verdict"], "LOST");
+  EXPECT_NE(json["now"]["entry"], old);
+  EXPECT_EQ(json["agrees"], true);
+  EXPECT_TRUE(json["scope_differences"].empty());
+  EXPECT_THAT(ledger({"show", json["now"]["entry"]}).out, HasSubstr("replay of " + old));
+
+  const Finished text = ledger({"replay", entry_with("VOID")});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(StartsWith("then  rk-"), HasSubstr("\nnow   rk-"),
+                              HasSubstr("\nthe verdicts agree\n")));
+  EXPECT_EQ(ledger({"replay", "rk-zzzz"}).code, 2);
+  const Finished floor = ledger({"replay", entry_with("aa")});
+  EXPECT_EQ(floor.code, 2);
+  EXPECT_THAT(floor.err, HasSubstr("A/A rounds, which have no verdict to replay"));
+}
+
 TEST_F(LedgerCommand, KnowsWhatWasMeasured) {
   const Finished text = ledger({"consult", "queue.yaml"});
   EXPECT_EQ(text.code, 3) << text.err;

@@ -4,12 +4,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "adapters/linux_watch.h"
 #include "adapters/open.h"
 #include "cli/command.h"
 #include "cli/ledger_access.h"
 #include "cli/output.h"
 #include "cli/queue_progress.h"
 #include "cli/signals.h"
+#include "experiment/machine_watch.h"
 #include "experiment/markdown.h"
 #include "experiment/run.h"
 #include "ledger/writer.h"
@@ -23,6 +25,8 @@ struct QueueOptions {
   std::string budget;
   std::string force;
   bool auto_pairs = false;
+  bool gate = false;
+  bool no_pause = false;
   bool json = false;
 };
 
@@ -61,23 +65,29 @@ Result<experiment::RunOptions> run_options(const Cli& cli, const QueueOptions& o
 }
 
 Result<ExitCode> run(const Cli& cli, const QueueOptions& options) {
-  TRY_ASSIGN(const experiment::RunOptions run, run_options(cli, options));
+  TRY_ASSIGN(experiment::RunOptions run, run_options(cli, options));
   TRY_ASSIGN(const experiment::Queue queue, experiment::load_queue(options.file));
   TRY_ASSIGN(const auto runner, adapters::open_runner(queue.runner));
   TRY_ASSIGN(const auto store, open_ledger(cli));
   if (!options.markdown.empty()) TRY(check_writable(options.markdown));
+  std::unique_ptr<experiment::MachineWatch> watch;
+  if (!options.no_pause) watch = adapters::open_machine_watch();
+  run.watch = watch.get();
   const StopSignals signals;
   QueueProgress progress;
   TRY_ASSIGN(const experiment::QueueOutcome outcome,
              experiment::run_queue(queue, *runner, *store, run, progress));
+  const int code = options.gate ? outcome.gate_exit_code() : outcome.exit_code();
   if (options.json) {
-    print_json(to_json(outcome));
+    nlohmann::json json = to_json(outcome);
+    json["exit_code"] = code;
+    print_json(json);
   } else {
     fmt::print("{}", text_table(outcome));
   }
   if (!options.markdown.empty()) TRY(write_text(options.markdown, markdown_page(outcome)));
   const int signal = StopSignals::received();
-  return static_cast<ExitCode>(signal != 0 ? kExitSignal + signal : outcome.exit_code());
+  return static_cast<ExitCode>(signal != 0 ? kExitSignal + signal : code);
 }
 
 void add_check(Cli& cli, CLI::App& group) {
@@ -108,12 +118,18 @@ void add_run(Cli& cli, CLI::App& group) {
         return reason.find_first_not_of(' ') == std::string::npos ? "a reason is needed" : "";
       });
   add_auto_pairs(*command, *options);
+  command->add_flag("--gate", options->gate,
+                    "exit code 4 where any experiment is LOST, BROKE or OUT-OF-MEMORY, 3 where any "
+                    "is undecided");
+  command->add_flag("--no-pause", options->no_pause,
+                    "measure also while other processes keep the machine busy");
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
       "Ctrl-C stops at the end of the pair; the same command goes on from there.\n"
       "Examples:\n"
       "  reckon queue run queues/first.yaml --markdown page.md\n"
-      "  reckon --ledger results queue run queues/first.yaml --budget 9m");
+      "  reckon --ledger results queue run queues/first.yaml --budget 9m\n"
+      "  reckon queue run queues/first.yaml --gate    # in CI");
   command->callback(
       [&cli, options] { cli.action = [&cli, options] { return run(cli, *options); }; });
 }

@@ -71,6 +71,17 @@ TEST(Queue, RunsToItsVerdictsThenRefusesThem) {
   EXPECT_EQ(checked.code, 3) << checked.out;
 }
 
+TEST(Queue, GatesOnARegression) {
+  Sandbox sandbox;
+  sandbox.write("queue.yaml", deterministic_queue());
+  const Finished first = sandbox.run(run_with({"--gate", "--json"}));
+  EXPECT_EQ(first.code, 4) << first.out << first.err;
+  EXPECT_EQ(first.json()["exit_code"], 4);
+  const Finished again = sandbox.run(run_with({"--gate", "--json"}));
+  EXPECT_EQ(again.code, 4) << "the ledger knows that it is LOST";
+  EXPECT_EQ(experiment(again.json(), "larger-chunk")["known_verdict"], "LOST");
+}
+
 TEST(Queue, ForcesARepeatAndRecordsWhy) {
   Sandbox sandbox;
   sandbox.write("queue.yaml", deterministic_queue());

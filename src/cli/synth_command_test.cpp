@@ -88,7 +88,8 @@ experiments:
     rounds: 1
     workload: {phase: decode, prompt_tokens: 16, generate: 4}
 )");
-  const Finished finished = sandbox.run({"queue", "run", queue, "--ledger", "ledger"});
+  const Finished finished =
+      sandbox.run({"queue", "run", queue, "--ledger", "ledger", "--no-pause"});
   ASSERT_EQ(finished.code, 0) << finished.err << finished.out;
   const Finished list = sandbox.run({"ledger", "list", "--json", "--ledger", "ledger"});
   ASSERT_EQ(list.code, 0) << list.err;

@@ -36,21 +36,45 @@ Status add_row(KlReport& report, std::span<const float> reference, std::span<con
   return {};
 }
 
+// `next`: the token that follows in the text.
+void add_loss(KlReport& report, std::span<const float> reference, std::span<const float> variant,
+              int32_t next) {
+  const auto loss = [next](std::span<const float> row) {
+    return log_sum_exp(row) - static_cast<double>(row[static_cast<size_t>(next)]);
+  };
+  const auto count = static_cast<double>(++report.predicted);
+  report.reference_loss += (loss(reference) - report.reference_loss) / count;
+  report.variant_loss += (loss(variant) - report.variant_loss) / count;
+}
+
+Status check_vocabularies(const Session& reference, const Session& variant) {
+  const int64_t vocabulary = reference.model().info().vocabulary;
+  if (variant.model().info().vocabulary == vocabulary) return {};
+  return usage_error(fmt::format("vocabularies of {} and {} tokens cannot be compared", vocabulary,
+                                 variant.model().info().vocabulary));
+}
+
 double share(int64_t part, int64_t whole) {
   return whole == 0 ? 1.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// `variant` has the logits of the first `count` of `tokens`; those after them are known, too.
 Status compare_chunk(KlReport& report, Session& reference, std::span<const int32_t> tokens,
-                     const Activation& variant) {
+                     size_t count, const Activation& variant) {
   const int64_t start = reference.position();
   const auto row_of = [](const Activation& logits, int64_t row) {
     return std::span<const float>(logits.data + row * logits.columns,
                                   static_cast<size_t>(logits.columns));
   };
   Status rows;
-  TRY(reference.prefill_all(tokens, [&](int64_t first_position, Activation logits) {
+  TRY(reference.prefill_all(tokens.first(count), [&](int64_t first_position, Activation logits) {
     for (int64_t r = 0; rows.ok() && r < logits.rows; ++r) {
-      rows = add_row(report, row_of(logits, r), row_of(variant, first_position - start + r));
+      const int64_t index = first_position - start + r;
+      rows = add_row(report, row_of(logits, r), row_of(variant, index));
+      const auto next = static_cast<size_t>(index) + 1;
+      if (rows.ok() && next < tokens.size()) {
+        add_loss(report, row_of(logits, r), row_of(variant, index), tokens[next]);
+      }
     }
   }));
   return rows;
@@ -80,23 +104,30 @@ double row_kl(std::span<const float> reference, std::span<const float> variant) 
 }
 
 Result<KlReport> compare_kl(Session& reference, Session& variant, std::span<const int32_t> tokens) {
-  const int64_t vocabulary = reference.model().info().vocabulary;
-  if (variant.model().info().vocabulary != vocabulary) {
-    return usage_error(fmt::format("vocabularies of {} and {} tokens cannot be compared",
-                                   vocabulary, variant.model().info().vocabulary));
-  }
+  TRY(check_vocabularies(reference, variant));
   KlReport report;
   const auto chunk = static_cast<size_t>(variant.plan().shape.chunk);
   while (!tokens.empty()) {
     const std::span<const int32_t> piece = tokens.first(std::min(chunk, tokens.size()));
     Status compared;
     TRY(variant.prefill_all(piece, [&](int64_t, Activation logits) {
-      compared = compare_chunk(report, reference, piece, logits);
+      compared = compare_chunk(report, reference, tokens, piece.size(), logits);
     }));
     TRY(compared);
     tokens = tokens.subspan(piece.size());
   }
   return report;
+}
+
+Status compare_kl_decode(Session& reference, Session& variant, std::span<const int32_t> tokens,
+                         KlReport& report) {
+  TRY(check_vocabularies(reference, variant));
+  for (const int32_t token : tokens) {
+    TRY_ASSIGN(const std::span<const float> expected, reference.decode(token));
+    TRY_ASSIGN(const std::span<const float> got, variant.decode(token));
+    TRY(add_row(report, expected, got));
+  }
+  return {};
 }
 
 }  // namespace reckon::engine

@@ -39,6 +39,41 @@ TEST(CompareKl, ASessionAgreesWithItself) {
   EXPECT_LT(report->decisive, report->tokens);
 }
 
+TEST(CompareKl, KnowsThePerplexityOfTheTextAndDecodesWhatFollows) {
+  const auto model = open_model(golden_path("oracle/llama-s0"));
+  const std::vector<int32_t> tokens = longest_prompt(*model);
+  ASSERT_GT(tokens.size(), 8u);
+  const std::span<const int32_t> text(tokens.data(), tokens.size() - 3);
+  const SessionShape shape{0, 0, models::LogitRows::kAll};
+  const auto a = make_session(*model, {"numerics=reference", "prefill.chunk=7"}, shape);
+  const auto b = make_session(*model, {"prefill.chunk=64"}, shape);
+  auto report = compare_kl(*a, *b, text);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(report->predicted, static_cast<int64_t>(text.size()) - 1);
+  EXPECT_GT(report->mean_kl, 0);
+  EXPECT_NE(report->reference_loss, report->variant_loss);
+  EXPECT_NEAR(report->reference_loss, report->variant_loss, 0.05);
+
+  // By hand: the loss of each token from a session that stops before it.
+  double loss = 0;
+  for (size_t i = 1; i < text.size(); ++i) {
+    const auto one = make_session(*model, {"numerics=reference"}, {});
+    const auto logits = one->prefill(text.first(i));
+    ASSERT_TRUE(logits.ok());
+    double sum = 0;
+    for (const float value : *logits) sum += std::exp(static_cast<double>(value));
+    loss += std::log(sum) - static_cast<double>((*logits)[static_cast<size_t>(text[i])]);
+  }
+  EXPECT_NEAR(report->reference_loss, loss / static_cast<double>(text.size() - 1), 1e-4);
+
+  const double text_loss = report->reference_loss;
+  const auto following = std::span<const int32_t>(tokens).last(3);
+  ASSERT_TRUE(compare_kl_decode(*a, *b, following, *report).ok());
+  EXPECT_EQ(report->tokens, static_cast<int64_t>(tokens.size()));
+  EXPECT_EQ(report->reference_loss, text_loss);
+  EXPECT_EQ(a->position(), static_cast<int64_t>(tokens.size()));
+}
+
 TEST(CompareKl, OtherWeightsDiffer) {
   const auto one = open_model(golden_path("oracle/llama-s0"));
   const auto other = open_model(golden_path("oracle/llama-s1"));

@@ -14,6 +14,7 @@ namespace {
 Experiment floor_of(const Prepared& prepared, const Experiment& comparison) {
   Experiment floor = comparison;
   floor.id = comparison.id + "-floor";
+  floor.group.clear();
   floor.idea.clear();
   floor.kind = ledger::EntryKind::kFloor;
   floor.set[prepared.experiment.switch_pair.key] = prepared.experiment.switch_pair.base;
@@ -47,7 +48,7 @@ Lengthened lengthened(const Prepared& prepared, const Judgement& judgement, Leng
 }  // namespace
 
 Lengthened lengthen(const std::string& queue_path, const Experiment& experiment, Runner& runner,
-                    const ledger::Store& store) {
+                    const ledger::Store& store, const JudgeOptions& options) {
   Lengthened result;
   result.experiments = {experiment};
   if (experiment.is_floor() || !experiment.claim) return result;
@@ -56,7 +57,7 @@ Lengthened lengthen(const std::string& queue_path, const Experiment& experiment,
   std::vector<std::string> warnings;
   const Result<ledger::Ledger> ledger = read_ledger(store, warnings);
   if (!ledger.ok()) return result;
-  const Result<Judgement> judgement = judge(*prepared, *ledger, {});
+  const Result<Judgement> judgement = judge(*prepared, *ledger, options);
   if (!judgement.ok() || !judgement->longer) return result;
   return lengthened(*prepared, *judgement, std::move(result));
 }

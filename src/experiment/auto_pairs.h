@@ -19,8 +19,10 @@ struct Lengthened {
 
 // The experiment itself where its claim can be seen, where anything else decides it, or where no
 // design would do. Otherwise with the rounds and pairs of measure::auto_pairs, behind a floor of
-// its new number of pairs where that changed. A mistake in the queue is left for the run to report.
+// its new number of pairs where that changed. `options` as the run judges by. A mistake in the
+// queue is left for the run to report.
 [[nodiscard]] Lengthened lengthen(const std::string& queue_path, const Experiment& experiment,
-                                  Runner& runner, const ledger::Store& store);
+                                  Runner& runner, const ledger::Store& store,
+                                  const JudgeOptions& options);
 
 }  // namespace reckon::experiment

@@ -186,7 +186,7 @@ QueueCheck check_queue(const Queue& queue, Runner& runner, const ledger::Store& 
   FloorStages stages;
   for (const Experiment& experiment : queue.experiments) {
     const Lengthened list = too_short == TooShort::kLengthen
-                                ? lengthen(queue.path, experiment, runner, store)
+                                ? lengthen(queue.path, experiment, runner, store, {})
                                 : Lengthened{{experiment}, ""};
     for (const Experiment& one : list.experiments) {
       check.experiments.push_back(check_experiment(queue, one, runner, store, stages));

@@ -26,6 +26,8 @@ class ChildProcess {
   // where it cannot be started at all (no such program included).
   [[nodiscard]] Status start(const std::vector<std::string>& command);
 
+  [[nodiscard]] pid_t pid() const { return pid_; }  // -1: none, or it is gone
+
   // Sends a line and waits for one: the child's answer, or why none came.
   struct Exchange {
     std::optional<std::string> line;

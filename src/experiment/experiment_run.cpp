@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 
 #include "base/text.h"
+#include "experiment/evidence.h"
 #include "experiment/numbers.h"
 #include "experiment/prepare.h"
 #include "experiment/random.h"
@@ -21,10 +24,42 @@ constexpr int kFloorBandRounds = 2;  // of the comparison that a floor's band is
 
 class ExperimentRun {
  public:
-  ExperimentRun(RunContext& context, const Experiment& experiment, Outcome& outcome)
-      : context_(context), experiment_(experiment), outcome_(outcome) {}
+  ExperimentRun(RunContext& context, const Experiment& experiment)
+      : context_(context), experiment_(experiment) {
+    outcome_.id = experiment.id;
+    outcome_.idea = experiment.idea;
+  }
 
-  Status run() {
+  // What comes before the first round; a floor is run whole.
+  void start() {
+    attempt([this] { return begin(); });
+  }
+  // There are rounds left to run.
+  [[nodiscard]] bool running() const { return running_; }
+  // The next round, and after the last one the verdict.
+  void step() {
+    attempt([this] { return next_round(); });
+  }
+  Outcome take_outcome() {
+    if (recorder_) {
+      for (const std::string& warning : recorder_->warnings()) note(warning);
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  void attempt(const std::function<Status()>& part) {
+    const double started = context_.now();
+    if (const Status status = part(); !status.ok()) {
+      running_ = false;
+      outcome_.kind = OutcomeKind::kFailed;
+      outcome_.error = status.error().kind;
+      outcome_.text = status.error().message;
+    }
+    outcome_.seconds += context_.now() - started;
+  }
+
+  Status begin() {
     TRY_ASSIGN(prepared_, prepare(context_.queue.path, experiment_, context_.runner));
     const std::string key = journal_key(prepared_);
     TRY_ASSIGN(journal_,
@@ -50,43 +85,58 @@ class ExperimentRun {
       case Judgement::Next::kRecordOutOfMemory:
         return record_verdict({}, out_of_memory(prepared_, judgement_.text, environment()));
       case Judgement::Next::kRun:
-        return experiment_.is_floor() ? run_floor() : run_comparison();
+        return experiment_.is_floor() ? run_floor() : begin_rounds();
     }
     RECKON_CHECK(false);
   }
 
-  // Notes from the recorder, whose warnings come late.
-  void collect_warnings() {
-    if (!recorder_) return;
-    for (const std::string& warning : recorder_->warnings()) note(warning);
-  }
-
- private:
   Status judge_now() {
     std::vector<std::string> warnings;
     TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(context_.store, warnings));
     for (const std::string& warning : warnings) note(warning);
-    TRY_ASSIGN(judgement_, judge(prepared_, ledger, {!context_.options.force_reason.empty(), {}}));
+    JudgeOptions options;
+    options.force = !context_.options.force_reason.empty();
+    TRY_ASSIGN(judgement_, judge(prepared_, ledger, options));
+    if (const ledger::Entry* known = ledger.find(judgement_.blocked_by);
+        known != nullptr && known->verdict) {
+      outcome_.known_verdict = known->verdict->verdict;
+    }
     for (const std::string& text : judgement_.notes) note(text);
     return {};
   }
 
-  Status run_comparison() {
-    const auto earlier = static_cast<int64_t>(judgement_.earlier.size());
-    RoundRunner rounds(context_, prepared_, *journal_, earlier);
+  Status begin_rounds() {
+    rounds_.emplace(context_, prepared_, *journal_,
+                    static_cast<int64_t>(judgement_.earlier.size()));
     const auto journalled = static_cast<int>(collect(journal_->pairs()).rounds.size());
-    const int count = std::max(judgement_.rounds, journalled);
-    for (int number = 0; number < count; ++number) {
-      TRY_ASSIGN(const RoundEnd end, rounds.run(number, count, static_cast<size_t>(number)));
-      if (end.kind == RoundEnd::Kind::kPaused) return pause(end.detail);
-      if (end.kind != RoundEnd::Kind::kComplete) return record_end(end);
-    }
+    count_ = std::max(judgement_.rounds, journalled);
+    running_ = true;
+    return {};
+  }
+
+  Status next_round() {
+    TRY_ASSIGN(const RoundEnd end, rounds_->run(number_, count_, static_cast<size_t>(number_)));
+    if (end.kind == RoundEnd::Kind::kComplete && ++number_ < count_) return {};
+    running_ = false;
+    if (end.kind == RoundEnd::Kind::kPaused) return pause(end.detail);
+    if (end.kind != RoundEnd::Kind::kComplete) return record_end(end);
+    return conclude_rounds();
+  }
+
+  Status conclude_rounds() {
     TRY_ASSIGN(const std::vector<ledger::MeasuredBody> fresh, complete_rounds());
     std::vector<ledger::MeasuredBody> all = judgement_.earlier;
     all.insert(all.end(), fresh.begin(), fresh.end());
     const Samples samples = collect(journal_->pairs());
-    TRY_ASSIGN(const ledger::VerdictBody verdict,
-               verdict_of_rounds(prepared_, judgement_, samples, all));
+    TRY_ASSIGN(ledger::VerdictBody verdict, verdict_of_rounds(prepared_, judgement_, samples, all));
+    if (experiment_.tokens == TokenPolicy::kMayDiverge && verdict.numbers) {
+      TRY_ASSIGN(const RoundRunner::ComparedQuality compared, rounds_->compare_quality());
+      if (compared.end) return record_end(*compared.end);
+      add_quality(compared.quality, *verdict.tokens);
+    }
+    if (const Status added = add_evidence(prepared_, context_.runner, verdict); !added.ok()) {
+      note("no evidence beside the verdict: " + added.error().message);
+    }
     return record_verdict(fresh, verdict);
   }
 
@@ -97,8 +147,9 @@ class ExperimentRun {
       RoundRunner rounds(context_, prepared_, *journal_, judgement_.noise.rounds);
       TRY_ASSIGN(const RoundEnd end, rounds.run(number, count, 0));
       if (end.kind == RoundEnd::Kind::kPaused) return pause(end.detail);
-      if (end.kind == RoundEnd::Kind::kOutOfMemory)
+      if (end.kind == RoundEnd::Kind::kOutOfMemory || end.kind == RoundEnd::Kind::kDisturbed) {
         return finish(OutcomeKind::kRefused, end.detail);
+      }
       if (end.kind == RoundEnd::Kind::kBroke) return failed(end.detail);
       TRY_ASSIGN(const std::vector<ledger::MeasuredBody> fresh, complete_rounds());
       std::vector<ledger::Event> events;
@@ -228,30 +279,33 @@ class ExperimentRun {
 
   RunContext& context_;
   const Experiment& experiment_;
-  Outcome& outcome_;
+  Outcome outcome_;
   Prepared prepared_;
   std::unique_ptr<Journal> journal_;
   std::optional<Recorder> recorder_;
   Judgement judgement_;
+  std::optional<RoundRunner> rounds_;
+  bool running_ = false;
+  int number_ = 0, count_ = 0;  // the next round of those that this run needs
 };
 
 }  // namespace
 
-Outcome run_experiment(RunContext& context, const Experiment& experiment) {
-  Outcome outcome;
-  outcome.id = experiment.id;
-  outcome.idea = experiment.idea;
-  const double started = context.now();
-  ExperimentRun run(context, experiment, outcome);
-  const Status status = run.run();
-  run.collect_warnings();
-  if (!status.ok()) {
-    outcome.kind = OutcomeKind::kFailed;
-    outcome.error = status.error().kind;
-    outcome.text = status.error().message;
+std::vector<Outcome> run_interleaved(RunContext& context, std::span<const Experiment> experiments) {
+  std::vector<std::unique_ptr<ExperimentRun>> runs;
+  for (const Experiment& experiment : experiments) {
+    runs.push_back(std::make_unique<ExperimentRun>(context, experiment));
+    runs.back()->start();
   }
-  outcome.seconds = context.now() - started;
-  return outcome;
+  const auto running = [](const auto& run) { return run->running(); };
+  while (std::any_of(runs.begin(), runs.end(), running)) {
+    for (const auto& run : runs) {
+      if (run->running()) run->step();
+    }
+  }
+  std::vector<Outcome> outcomes;
+  for (const auto& run : runs) outcomes.push_back(run->take_outcome());
+  return outcomes;
 }
 
 }  // namespace reckon::experiment

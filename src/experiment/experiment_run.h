@@ -1,5 +1,8 @@
-// One experiment of a queue, from the ledger's answer to the ledger's new entry.
+// Experiments of a queue, from the ledger's answer to the ledger's new entries.
 #pragma once
+
+#include <span>
+#include <vector>
 
 #include "experiment/outcome.h"
 #include "experiment/queue.h"
@@ -7,7 +10,10 @@
 
 namespace reckon::experiment {
 
-// Never fails as a whole: an error is the outcome (kFailed), and then nothing was recorded.
-[[nodiscard]] Outcome run_experiment(RunContext& context, const Experiment& experiment);
+// The outcomes in order. Rounds of several experiments are interleaved: the first round of each,
+// then the second of each, so that what changes with time changes all of them alike. Never fails as
+// a whole: an error is an outcome (kFailed), and then nothing was recorded of that experiment.
+[[nodiscard]] std::vector<Outcome> run_interleaved(RunContext& context,
+                                                   std::span<const Experiment> experiments);
 
 }  // namespace reckon::experiment

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -46,10 +47,18 @@ struct JournalPair {
   bool arm_first = false;
   double base = 0, arm = 0;  // in the metric's unit
   double seconds = 0;        // that the pair took
+  std::string disturbed;  // why it does not count: its window was dirty; then `warmup` is set, too
+  double paused_seconds = 0;  // that the run waited for calm before it
+  // The control metric, where the experiment has one.
+  std::optional<double> base_control, arm_control;
   uint64_t base_peak_bytes = 0, arm_peak_bytes = 0;
   // Dispatch rows that no earlier line of this journal has.
   std::vector<DispatchRow> base_rows, arm_rows;
-  std::vector<int32_t> tokens;                            // of the base arm, in the first line only
+  std::vector<int32_t> tokens;  // of the base arm, in the first line only
+  // Beside them, where they may differ and do: the other arm's, and the base arm's top-2 logit
+  // margin where they part.
+  std::vector<int32_t> arm_tokens;
+  std::optional<double> margin;
   nlohmann::json environment = nlohmann::json::object();  // in the first line of a process only
 };
 

@@ -52,7 +52,16 @@ Result<JournalPair> decode_pair(const json& object) {
   fields.read_optional("base_rows", base_rows);
   fields.read_optional("arm_rows", arm_rows);
   fields.read_optional("tokens", pair.tokens);
+  fields.read_optional("arm_tokens", pair.arm_tokens);
   fields.read_optional("environment", pair.environment);
+  fields.read_optional("disturbed", pair.disturbed);
+  fields.read_optional("paused_seconds", pair.paused_seconds);
+  const auto number = [&](const char* key, std::optional<double>& value) {
+    if (object.is_object() && object.contains(key)) fields.read(key, value.emplace());
+  };
+  number("margin", pair.margin);
+  number("base_control", pair.base_control);
+  number("arm_control", pair.arm_control);
   TRY(fields.status());
   TRY_ASSIGN(pair.base_rows, decode_rows(base_rows, kWhat));
   TRY_ASSIGN(pair.arm_rows, decode_rows(arm_rows, kWhat));
@@ -79,6 +88,12 @@ std::string journal_line(const JournalPair& pair) {
   if (!pair.base_rows.empty()) object["base_rows"] = encode_rows(pair.base_rows);
   if (!pair.arm_rows.empty()) object["arm_rows"] = encode_rows(pair.arm_rows);
   if (!pair.tokens.empty()) object["tokens"] = pair.tokens;
+  if (!pair.arm_tokens.empty()) object["arm_tokens"] = pair.arm_tokens;
+  if (pair.margin) object["margin"] = *pair.margin;
+  if (!pair.disturbed.empty()) object["disturbed"] = pair.disturbed;
+  if (pair.paused_seconds > 0) object["paused_seconds"] = pair.paused_seconds;
+  if (pair.base_control) object["base_control"] = *pair.base_control;
+  if (pair.arm_control) object["arm_control"] = *pair.arm_control;
   if (!pair.environment.empty()) object["environment"] = pair.environment;
   return sealed(std::move(object));
 }

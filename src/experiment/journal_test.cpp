@@ -176,6 +176,27 @@ TEST_F(JournalTest, FolderIsIgnoredByGit) {
   EXPECT_FALSE(journal_folder(folder_ / "file").ok());
 }
 
+TEST(JournalLine, WhatFewPairsHaveSurvives) {
+  JournalPair pair = sample_pair(3);
+  pair.arm_tokens = {5, 7};
+  pair.margin = 0.25;
+  pair.disturbed = "other processes took 43% of the processors";
+  pair.paused_seconds = 12;
+  pair.base_control = 3;
+  pair.arm_control = 4;
+  const Result<JournalLine> line = parse_journal_line(journal_line(pair));
+  ASSERT_TRUE(line.ok()) << line.error().message;
+  EXPECT_EQ(line->pair->arm_tokens, pair.arm_tokens);
+  EXPECT_EQ(line->pair->margin, 0.25);
+  EXPECT_EQ(line->pair->disturbed, pair.disturbed);
+  EXPECT_EQ(line->pair->paused_seconds, 12);
+  EXPECT_EQ(line->pair->base_control, 3);
+  EXPECT_EQ(line->pair->arm_control, 4);
+  const Result<JournalLine> plain = parse_journal_line(journal_line(sample_pair(3)));
+  ASSERT_TRUE(plain.ok());
+  EXPECT_FALSE(plain->pair->margin || plain->pair->base_control || plain->pair->arm_control);
+}
+
 TEST(JournalLine, NothingUnsealedIsRead) {
   const std::string line = journal_line(sample_pair(3));
   ASSERT_TRUE(parse_journal_line(line).ok());

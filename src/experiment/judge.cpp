@@ -148,6 +148,11 @@ Result<Judgement> judge(const Prepared& prepared, const ledger::Ledger& ledger,
   Judgement judgement;
   TRY_ASSIGN(const StoredNoise stored, noise_for(prepared, ledger, options));
   judgement.noise = stored.noise;
+  if (prepared.control) {
+    TRY_ASSIGN(judgement.control_noise,
+               stored_control_noise(prepared, ledger,
+                                    options.now.empty() ? utc_timestamp() : options.now));
+  }
   if (stored.too_old > 0) judgement.notes.push_back(too_old_text(stored));
   if (!experiment.is_floor()) {
     ledger::Query query;
@@ -157,10 +162,11 @@ Result<Judgement> judge(const Prepared& prepared, const ledger::Ledger& ledger,
     const ledger::Consultation answer = ledger::consult(ledger.entries, query);
     note_findings(answer, judgement.notes);
     if (answer.block && !options.force) {
+      judgement.blocked_by = answer.block->entry;
       return stop(std::move(judgement), Judgement::Next::kRefuse, answer.block->text);
     }
-    judgement.overrides_ledger = answer.block.has_value();
-    if (answer.join && !judgement.overrides_ledger) {
+    judgement.overrides_ledger = options.force && (answer.block || answer.join);
+    if (answer.join && !options.force) {
       judgement.joins = answer.join->entry;
       judgement.notes.push_back("joins: " + answer.join->text);
       judgement.earlier = ledger.find(judgement.joins)->rounds;

@@ -136,6 +136,9 @@ std::string proof_section(const ledger::Proof& proof) {
 }
 
 std::string tokens_section(const ledger::TokenCheck& tokens) {
+  if (const std::string quality = quality_text(tokens); !quality.empty()) {
+    return fmt::format("- Quality cost: {}\n", quality);
+  }
   if (tokens.identical && tokens.compared == 0) return "- Tokens: none were generated\n";
   if (tokens.identical) return fmt::format("- Tokens: {}, identical\n", tokens.compared);
   if (!tokens.first_divergence) return "- Tokens: different\n";
@@ -203,6 +206,7 @@ std::string section(const Outcome& outcome) {
     if (verdict.proof) text += proof_section(*verdict.proof);
     if (verdict.tokens) text += tokens_section(*verdict.tokens);
     text += memory_section(verdict);
+    text += row_list("Evidence", verdict.evidence);
   }
   if (entry != nullptr) {
     text += scope_section(entry->idea);

@@ -23,6 +23,31 @@ const char* error_name(ErrorKind kind) {
   RECKON_CHECK(false);
 }
 
+constexpr int kRegressionCode = 4;
+
+bool is_regression(const Outcome& outcome) {
+  const std::optional<ledger::Verdict> verdict =
+      outcome.known_verdict ? outcome.known_verdict : outcome.verdict();
+  return verdict == ledger::Verdict::kLost || verdict == ledger::Verdict::kBroke ||
+         verdict == ledger::Verdict::kOutOfMemory;
+}
+
+bool is_decided(const Outcome& outcome) {
+  switch (outcome.kind) {
+    case OutcomeKind::kFloor:
+    case OutcomeKind::kKept:
+      return true;
+    case OutcomeKind::kRefused:
+      return outcome.known_verdict.has_value();
+    case OutcomeKind::kVerdict:
+      return outcome.record->verdict->void_reason != ledger::VoidReason::kDisturbed;
+    case OutcomeKind::kPaused:
+    case OutcomeKind::kFailed:
+      return false;
+  }
+  RECKON_CHECK(false);
+}
+
 json floor_json(const FloorSummary& floor) {
   json object{{"rounds", floor.noise.rounds}, {"missing_rounds", floor.noise.missing_rounds()}};
   if (floor.band) {
@@ -74,6 +99,13 @@ int QueueOutcome::exit_code() const {
   return nothing_measured ? 3 : 0;
 }
 
+int QueueOutcome::gate_exit_code() const {
+  const int code = exit_code();
+  if (code == 1 || code == 2) return code;
+  if (std::any_of(experiments.begin(), experiments.end(), is_regression)) return kRegressionCode;
+  return std::all_of(experiments.begin(), experiments.end(), is_decided) ? 0 : 3;
+}
+
 json to_json(const Outcome& outcome) {
   json object{{"id", outcome.id},
               {"kind", outcome_kind_name(outcome.kind)},
@@ -83,6 +115,7 @@ json to_json(const Outcome& outcome) {
   if (!outcome.idea.empty()) object["idea"] = outcome.idea;
   if (!outcome.entry.empty()) object["entry"] = outcome.entry;
   if (outcome.kind == OutcomeKind::kFailed) object["error"] = error_name(outcome.error);
+  if (outcome.known_verdict) object["known_verdict"] = ledger::verdict_name(*outcome.known_verdict);
   if (outcome.floor) object["floor"] = floor_json(*outcome.floor);
   if (const std::optional<ledger::Verdict> verdict = outcome.verdict()) {
     object["verdict"] = ledger::verdict_name(*verdict);

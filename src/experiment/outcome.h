@@ -46,6 +46,8 @@ struct Outcome {
   std::optional<FloorSummary> floor;     // kFloor and kKept
   ErrorKind error = ErrorKind::kFailed;  // kFailed: whose fault
   double seconds = 0;
+  // kRefused because the ledger answers already: with this verdict.
+  std::optional<ledger::Verdict> known_verdict;
   std::optional<double> holm_p;  // of the mean, corrected over the queue's comparisons (Holm)
 
   // kVerdict only.
@@ -59,6 +61,10 @@ struct QueueOutcome {
   // 0; 1 where Reckon failed, else 2 where the queue is wrong, in any experiment; 3 where every
   // experiment was refused or kept.
   [[nodiscard]] int exit_code() const;
+  // As a gate before a merge: 1 and 2 as above; else 4 where any experiment ended, now or earlier
+  // by what the ledger knows, in LOST, BROKE or OUT-OF-MEMORY; else 3 where any was not decided
+  // (paused, refused without a known verdict, VOID by a disturbed machine); else 0.
+  [[nodiscard]] int gate_exit_code() const;
 };
 
 [[nodiscard]] nlohmann::json to_json(const Outcome& outcome);

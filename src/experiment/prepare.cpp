@@ -15,25 +15,47 @@ namespace {
 
 constexpr uint64_t kGib = uint64_t{1} << 30;
 
+Result<Runner::MetricInfo> metric_named(const Runner& runner, const std::string& name) {
+  std::vector<std::string> names;
+  for (Runner::MetricInfo& metric : runner.metrics()) {
+    if (metric.name == name) return std::move(metric);
+    names.push_back(metric.name);
+  }
+  const std::string near = nearest(name, names);
+  return usage_error(fmt::format(
+      "unknown metric '{}'; {}", name,
+      near.empty() ? "known are " + join(names, ", ") : fmt::format("did you mean '{}'?", near)));
+}
+
 Result<Runner::MetricInfo> find_metric(const Runner& runner, const Experiment& experiment) {
   if (const std::optional<CommandWorkload>& command = experiment.workload.command) {
     const CommandMetric& metric = command->metric;
     return Runner::MetricInfo{metric.name, metric.unit, metric.higher_is_better, kCommandPhase};
   }
-  std::vector<std::string> names;
-  for (const Runner::MetricInfo& metric : runner.metrics()) {
-    names.push_back(metric.name);
-    if (metric.name != experiment.workload.metric) continue;
-    if (!metric.phase.empty() && metric.phase != experiment.workload.phase) {
-      return usage_error(fmt::format("metric '{}' is read in {}, and the workload's phase is {}",
-                                     metric.name, metric.phase, experiment.workload.phase));
-    }
-    return metric;
+  TRY_ASSIGN(Runner::MetricInfo metric, metric_named(runner, experiment.workload.metric));
+  if (!metric.phase.empty() && metric.phase != experiment.workload.phase) {
+    return usage_error(fmt::format("metric '{}' is read in {}, and the workload's phase is {}",
+                                   metric.name, metric.phase, experiment.workload.phase));
   }
-  const std::string near = nearest(experiment.workload.metric, names);
-  return usage_error(fmt::format(
-      "unknown metric '{}'; {}", experiment.workload.metric,
-      near.empty() ? "known are " + join(names, ", ") : fmt::format("did you mean '{}'?", near)));
+  return metric;
+}
+
+// A control that the switch may move controls nothing.
+Result<std::optional<Runner::MetricInfo>> find_control(const Runner& runner,
+                                                       const Experiment& experiment) {
+  if (experiment.control.empty()) return std::optional<Runner::MetricInfo>();
+  TRY_ASSIGN(Runner::MetricInfo control, metric_named(runner, experiment.control));
+  const Reach& reach = experiment.reach;
+  if (control.name == experiment.workload.metric) {
+    return usage_error(fmt::format("control '{}' is the metric itself", control.name));
+  }
+  if (!control.phase.empty() && (reach.phase.empty() || reach.phase == control.phase)) {
+    return usage_error(
+        fmt::format("control '{}' is read in {}, where the switch may move it: expected a metric "
+                    "out of its reach",
+                    control.name, control.phase));
+  }
+  return std::optional(std::move(control));
 }
 
 Status resolve_switches(Runner& runner, Experiment& experiment) {
@@ -143,7 +165,7 @@ Result<ledger::Scope> make_scope(const Prepared& prepared) {
   scope.metric = workload.metric;
   scope.workload_class = workload_class(prepared);
   scope.prompt_hash = subject.prompt_hash;
-  scope.tokens_policy = workload.command ? "none" : "identical";
+  scope.tokens_policy = workload.command ? "none" : token_policy_name(experiment.tokens);
   if (!experiment.is_floor()) scope.reach = reach_text(experiment.reach);
   scope.memory_limit = limit_key(experiment.memory_limit);
   scope.base_switches = experiment.set;
@@ -170,6 +192,10 @@ Status check_reach(const Prepared& prepared) {
 Status fill(Prepared& prepared, Runner& runner) {
   Experiment& experiment = prepared.experiment;
   TRY_ASSIGN(prepared.metric, find_metric(runner, experiment));
+  TRY_ASSIGN(prepared.control, find_control(runner, experiment));
+  if (experiment.tokens == TokenPolicy::kMayDiverge && !runner.compares_quality()) {
+    return usage_error("'tokens: may-diverge' needs a runner that can compare what arms predict");
+  }
   TRY(resolve_switches(runner, experiment));
   prepared.base = {"base", experiment.set, std::nullopt};
   prepared.arm = {"arm", experiment.set, std::nullopt};

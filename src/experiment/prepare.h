@@ -20,6 +20,7 @@ namespace reckon::experiment {
 struct Prepared {
   Experiment experiment;  // the switch's base value filled in
   Runner::MetricInfo metric;
+  std::optional<Runner::MetricInfo> control;
   Arm base, arm;  // with their memory limits; the same but for the name where arms are identical
   Subject subject;
   Prediction base_plan, arm_plan;
@@ -49,6 +50,7 @@ struct Judgement {
   std::vector<std::string> reasons;           // kRecordVoid: of the plan, the deciding one first
   std::vector<std::string> notes;             // stale, near and offered entries
   measure::Noise noise;                       // of the workload class, so far
+  measure::Noise control_noise;               // of the control metric, where there is one
   int rounds = 0;                             // to run now
   std::vector<ledger::MeasuredBody> earlier;  // the rounds that new ones join
   std::string joins;                          // the entry that takes the rounds; "": a new one
@@ -56,11 +58,12 @@ struct Judgement {
   std::optional<int> rounds_to_see;           // the claim; unset without a claim or a band, and
                                               // where no number of rounds does
   std::optional<measure::Design> longer;      // the claim is too small: a design that sees it
-  bool overrides_ledger = false;              // forced past an entry that blocks
+  std::string blocked_by;                     // kRefuse: the entry that answers already, if any
+  bool overrides_ledger = false;              // forced past an entry that blocks or would be joined
 };
 
 struct JudgeOptions {
-  bool force = false;  // go on where the ledger blocks
+  bool force = false;  // go on where the ledger blocks, with an entry of its own: nothing is joined
   std::string now;     // as Event::time, for the age of A/A rounds; "": now
 };
 

@@ -23,11 +23,11 @@ using Keys = std::vector<std::string>;
 const Keys kQueueKeys{"name", "runner", "defaults", "experiments"};
 // What `defaults` may hold: the design, and what runs.
 const Keys kDesignKeys{"rounds", "pairs", "warmup_pairs", "timeout", "claim"};
-const Keys kEngineDefaultKeys{"model", "metric", "memory_limit", "backend", "quant"};
+const Keys kEngineDefaultKeys{"model", "metric", "memory_limit", "backend", "quant", "control"};
 // What only an experiment has.
 const Keys kExperimentKeys{"id", "idea", "kind", "switch", "set"};
 const Keys kEngineKeys{"reach", "workload", "tokens"};
-const Keys kSwitchKeys{"key", "base", "arm"};
+const Keys kSwitchKeys{"key", "base", "arm", "arms"};
 const Keys kSyntheticKeys{"synth", "layers", "seed"};
 const Keys kReachKeys{"op", "phase"};
 const Keys kWorkloadKeys{"phase",    "prompt", "prompt_file", "prompt_tokens",
@@ -139,6 +139,52 @@ Status read_workload(const Fields& outer, Experiment& experiment) {
   return {};
 }
 
+// One arm or a list of them, as `arm` or `arms`; at least one.
+Result<std::vector<std::string>> arms_of(const Fields& fields, const YamlNode& node) {
+  const YamlNode* one = node.find("arm");
+  const YamlNode* list = node.find("arms");
+  if (one != nullptr && list != nullptr) {
+    return fields.error(list->line, "expected one of 'arm' and 'arms'");
+  }
+  if (list == nullptr && one != nullptr && one->kind == YamlNode::Kind::kList) list = one;
+  std::vector<std::string> arms;
+  if (list == nullptr) {
+    TRY_ASSIGN(std::string arm, fields.required("arm"));
+    arms.push_back(std::move(arm));
+    return arms;
+  }
+  if (list->kind != YamlNode::Kind::kList || list->items.empty()) {
+    return fields.error(list->line, "'arms' must be a list with at least one value");
+  }
+  for (const YamlNode& item : list->items) {
+    if (item.kind != YamlNode::Kind::kScalar || item.scalar.empty()) {
+      return fields.error(item.line, "an arm must be a word or a text");
+    }
+    if (std::find(arms.begin(), arms.end(), item.scalar) != arms.end()) {
+      return fields.error(item.line, fmt::format("arm '{}' is listed twice", item.scalar));
+    }
+    arms.push_back(item.scalar);
+  }
+  return arms;
+}
+
+// As many experiments as there are arms; each is paired with the base.
+Result<std::vector<Experiment>> each_arm(const std::string& path, const YamlNode& node,
+                                         const Experiment& experiment) {
+  const YamlNode* switch_node = experiment.is_floor() ? nullptr : node.find("switch");
+  if (switch_node == nullptr) return std::vector<Experiment>{experiment};
+  const Fields fields(path, *switch_node, fmt::format("experiment '{}': switch", experiment.id));
+  TRY_ASSIGN(const std::vector<std::string> arms, arms_of(fields, *switch_node));
+  std::vector<Experiment> experiments(arms.size(), experiment);
+  if (arms.size() == 1) return experiments;
+  for (size_t i = 0; i < arms.size(); ++i) {
+    experiments[i].switch_pair.arm = arms[i];
+    experiments[i].group = experiment.id;
+    experiments[i].id += ":" + one_line(arms[i]);
+  }
+  return experiments;
+}
+
 Status read_switch(const Fields& outer, Experiment& experiment) {
   const YamlNode* node = outer.find("switch");
   if (experiment.is_floor()) {
@@ -147,20 +193,15 @@ Status read_switch(const Fields& outer, Experiment& experiment) {
   }
   if (node == nullptr) return outer.key_error("id", "'switch' is missing");
   const Fields fields(outer.path(), *node, outer.what() + ": switch");
-  const YamlNode* arm = node->find("arm");
-  const YamlNode* arms = node->find("arms");
-  if (arms != nullptr || (arm != nullptr && arm->kind == YamlNode::Kind::kList)) {
-    return fields.error((arms != nullptr ? arms : arm)->line,
-                        "more than two arms are not in this version; give each its experiment");
-  }
   TRY(fields.check(kSwitchKeys));
   SwitchPair& pair = experiment.switch_pair;
   TRY_ASSIGN(pair.key, fields.required("key"));
   TRY_ASSIGN(pair.base, fields.text("base"));
-  TRY_ASSIGN(pair.arm, fields.required("arm"));
-  if (pair.base == pair.arm) {
-    return fields.key_error("arm", "base and arm are the same; identical arms are kind: aa");
+  TRY_ASSIGN(const std::vector<std::string> arms, arms_of(fields, *node));
+  if (std::find(arms.begin(), arms.end(), pair.base) != arms.end()) {
+    return fields.key_error("base", "base and arm are the same; identical arms are kind: aa");
   }
+  pair.arm = arms.front();
   return {};
 }
 
@@ -188,13 +229,18 @@ Status read_reach(const Fields& outer, Experiment& experiment) {
   return {};
 }
 
-Status read_tokens(const Fields& fields) {
+Status read_tokens(const Fields& fields, Experiment& experiment) {
   TRY_ASSIGN(const std::string tokens, fields.text("tokens"));
-  if (tokens.empty() || tokens == "identical") return {};
-  if (tokens == "may-diverge") {
-    return fields.key_error("tokens", "'may-diverge' is not in this version; use 'identical'");
+  if (tokens.empty() || tokens == token_policy_name(TokenPolicy::kIdentical)) return {};
+  if (tokens != token_policy_name(TokenPolicy::kMayDiverge)) {
+    return fields.key_error(
+        "tokens", fmt::format("'{}' is no policy: expected identical or may-diverge", tokens));
   }
-  return fields.key_error("tokens", fmt::format("'{}' is no policy: expected identical", tokens));
+  if (experiment.is_floor()) {
+    return fields.key_error("tokens", "identical arms generate identical tokens");
+  }
+  experiment.tokens = TokenPolicy::kMayDiverge;
+  return {};
 }
 
 Status read_design(const Fields& fields, Experiment& experiment) {
@@ -243,8 +289,9 @@ Status read_engine(const Fields& fields, Experiment& experiment) {
   TRY(word_or("backend", experiment.workload.backend));
   TRY(word_or("quant", experiment.workload.quant));
   TRY_ASSIGN(experiment.workload.metric, fields.required("metric"));
+  TRY(word_or("control", experiment.control));
   TRY(read_workload(fields, experiment));
-  return read_tokens(fields);
+  return read_tokens(fields, experiment);
 }
 
 Result<Experiment> read_experiment(const std::string& path, const YamlNode& node,
@@ -308,11 +355,14 @@ Result<Queue> parse_queue(std::string_view text, const std::string& path) {
   }
   std::set<std::string> ids;
   for (const YamlNode& item : list->items) {
-    TRY_ASSIGN(Experiment experiment, read_experiment(path, item, defaults, programs));
-    if (!ids.insert(experiment.id).second) {
-      return yaml_error(path, item.line, fmt::format("two experiments '{}'", experiment.id));
+    TRY_ASSIGN(const Experiment first, read_experiment(path, item, defaults, programs));
+    TRY_ASSIGN(std::vector<Experiment> arms, each_arm(path, item, first));
+    for (Experiment& experiment : arms) {
+      if (!ids.insert(experiment.id).second) {
+        return yaml_error(path, item.line, fmt::format("two experiments '{}'", experiment.id));
+      }
+      queue.experiments.push_back(std::move(experiment));
     }
-    queue.experiments.push_back(std::move(experiment));
   }
   return queue;
 }

@@ -54,15 +54,27 @@ struct MemoryLimit {
   double percent = 0;  // of the device's memory
 };
 
+// What the arms' tokens must be.
+enum class TokenPolicy {
+  kIdentical,   // a difference is BROKE
+  kMayDiverge,  // what the difference costs is measured and shown
+};
+[[nodiscard]] std::string_view token_policy_name(TokenPolicy policy);  // as in a queue file
+
 struct Experiment {
-  std::string id;
-  int line = 0;  // in the queue file, counted from 1
+  std::string id;     // of one of several arms "ID:ARM"
+  std::string group;  // of an arm that has others beside it: the ID that they share; else ""
+  int line = 0;       // in the queue file, counted from 1
   std::string idea;
   ledger::EntryKind kind = ledger::EntryKind::kComparison;
-  SwitchPair switch_pair;  // all empty for identical arms
+  SwitchPair switch_pair;  // all empty for identical arms; several arms are as many experiments
   SwitchValues set;        // of both arms; `workload.chunk` arrives here as prefill.chunk
   Workload workload;       // complete: model, metric and the text of the prompt are filled in
   Reach reach;             // phase defaults to the workload's
+  TokenPolicy tokens = TokenPolicy::kIdentical;
+  // A metric that the switch must not be able to move; where it moves, so did something else. "":
+  // none.
+  std::string control;
   std::optional<MemoryLimit> memory_limit;
   std::optional<double> claim;  // the least gain worth having, as a share: 0.02 is +2%
   int rounds = 2;               // identical arms: how many the ledger shall hold in all

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <span>
 
 #include "base/hash.h"
 #include "experiment/auto_pairs.h"
@@ -22,11 +24,38 @@ Outcome not_started(const Experiment& experiment, const std::string& why) {
   return outcome;
 }
 
-std::vector<Experiment> in_place_of(RunContext& context, const Experiment& experiment) {
-  if (!context.options.auto_pairs) return {experiment};
-  Lengthened list = lengthen(context.queue.path, experiment, context.runner, context.store);
-  if (!list.note.empty()) context.progress.on_note(experiment, list.note);
-  return std::move(list.experiments);
+// Experiments that are run in the place of the arms of one, lengthened where that was asked for:
+// A/A rounds that they need first.
+std::vector<Experiment> in_place_of(RunContext& context, std::span<const Experiment> arms) {
+  if (!context.options.auto_pairs) return {arms.begin(), arms.end()};
+  JudgeOptions options;
+  options.force = !context.options.force_reason.empty();
+  std::vector<Experiment> experiments;
+  for (const Experiment& arm : arms) {
+    const Lengthened list =
+        lengthen(context.queue.path, arm, context.runner, context.store, options);
+    if (!list.note.empty()) context.progress.on_note(arm, list.note);
+    experiments.insert(experiments.end(), list.experiments.begin(), list.experiments.end());
+  }
+  std::stable_partition(experiments.begin(), experiments.end(),
+                        [](const Experiment& experiment) { return experiment.is_floor(); });
+  return experiments;
+}
+
+// How many from `first` on are arms of one experiment.
+size_t arms_together(std::span<const Experiment> experiments, size_t first) {
+  size_t end = first + 1;
+  const std::string& group = experiments[first].group;
+  while (!group.empty() && end < experiments.size() && experiments[end].group == group) ++end;
+  return end - first;
+}
+
+std::vector<Outcome> run_arms(RunContext& context, std::span<const Experiment> arms) {
+  const std::string why = context.stop_reason();
+  if (why.empty()) return run_interleaved(context, arms);
+  std::vector<Outcome> outcomes;
+  for (const Experiment& arm : arms) outcomes.push_back(not_started(arm, why));
+  return outcomes;
 }
 
 }  // namespace
@@ -46,15 +75,18 @@ Result<QueueOutcome> run_queue(const Queue& queue, Runner& runner, ledger::Store
   QueueOutcome result;
   result.queue = queue.name;
   bool paused = false;
-  for (size_t i = 0; i < queue.experiments.size(); ++i) {
-    for (const Experiment& experiment : in_place_of(context, queue.experiments[i])) {
-      progress.on_experiment(experiment, i, queue.experiments.size());
-      const std::string why = context.stop_reason();
-      Outcome outcome =
-          why.empty() ? run_experiment(context, experiment) : not_started(experiment, why);
-      progress.on_outcome(outcome);
-      paused = paused || outcome.kind == OutcomeKind::kPaused;
-      result.experiments.push_back(std::move(outcome));
+  const std::span<const Experiment> all = queue.experiments;
+  for (size_t i = 0; i < all.size(); i += arms_together(all, i)) {
+    const std::vector<Experiment> list =
+        in_place_of(context, all.subspan(i, arms_together(all, i)));
+    for (size_t k = 0; k < list.size(); k += arms_together(list, k)) {
+      progress.on_experiment(list[k], i, all.size());
+      for (Outcome& outcome :
+           run_arms(context, std::span(list).subspan(k, arms_together(list, k)))) {
+        progress.on_outcome(outcome);
+        paused = paused || outcome.kind == OutcomeKind::kPaused;
+        result.experiments.push_back(std::move(outcome));
+      }
     }
   }
   add_holm(result);

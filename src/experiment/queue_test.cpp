@@ -139,12 +139,38 @@ TEST(Queue, ErrorsOfValues) {
   EXPECT_THAT(error_with("id: floor", "id: \"two\\nlines\""), HasSubstr("one line"));
 }
 
-TEST(Queue, WhatThisVersionLacksIsSaid) {
-  EXPECT_THAT(error_with("tokens: identical", "tokens: may-diverge"),
-              HasSubstr("not in this version"));
-  EXPECT_THAT(error_with("arm: band8", "arm: [band8, band16]"),
-              HasSubstr("more than two arms are not in this version"));
-  EXPECT_THAT(error_with("arm: band8", "arms: [band8]"), HasSubstr("not in this version"));
+TEST(Queue, SeveralArmsAreAsManyExperiments) {
+  for (const char* arms : {"arm: [band8, band16]", "arms: [band8, band16]"}) {
+    std::string text = kFull;
+    text.replace(text.find("arm: band8"), 10, arms);
+    const Result<Queue> queue = parse_queue(text, "q.yaml");
+    ASSERT_TRUE(queue.ok()) << queue.error().message;
+    std::vector<std::string> ids;
+    for (const Experiment& experiment : queue->experiments) {
+      if (experiment.group.empty()) continue;
+      ids.push_back(experiment.id);
+      EXPECT_EQ(experiment.id, experiment.group + ":" + experiment.switch_pair.arm);
+      EXPECT_EQ(experiment.switch_pair.base, "row");
+      const Result<Queue> alone = parse_queue(standalone_queue(experiment), "alone.yaml");
+      ASSERT_TRUE(alone.ok()) << alone.error().message;
+      EXPECT_EQ(alone->experiments[0].switch_pair.arm, experiment.switch_pair.arm);
+      EXPECT_EQ(alone->experiments[0].group, "");
+    }
+    EXPECT_THAT(ids,
+                testing::ElementsAre(testing::EndsWith(":band8"), testing::EndsWith(":band16")));
+  }
+  EXPECT_THAT(error_with("arm: band8", "arms: [band8, band8]"),
+              HasSubstr("'band8' is listed twice"));
+  EXPECT_THAT(error_with("arm: band8", "arms: [band8, row]"),
+              HasSubstr("base and arm are the same"));
+  EXPECT_THAT(error_with("arm: band8", "arms: []"), HasSubstr("at least one value"));
+  EXPECT_THAT(error_with("arm: band8", "arm: band8, arms: [band8]"),
+              HasSubstr("expected one of 'arm' and 'arms'"));
+}
+
+TEST(Queue, TokenPolicies) {
+  EXPECT_THAT(error_with("tokens: identical", "tokens: perhaps"),
+              HasSubstr("'perhaps' is no policy: expected identical or may-diverge"));
 }
 
 TEST(Queue, SyntheticModelsAreNamedByAMap) {

@@ -64,12 +64,16 @@ std::string comparison_text(const Experiment& experiment) {
     }
     text += fmt::format("      phase: {}\n", quoted(experiment.reach.phase));
   }
-  if (!command) text += "    tokens: identical\n";
+  if (!command) text += fmt::format("    tokens: {}\n", token_policy_name(experiment.tokens));
   if (experiment.claim) text += fmt::format("    claim: \"+{:.10g}%\"\n", *experiment.claim * 100);
   return text;
 }
 
 }  // namespace
+
+std::string_view token_policy_name(TokenPolicy policy) {
+  return policy == TokenPolicy::kIdentical ? "identical" : "may-diverge";
+}
 
 Result<double> parse_seconds(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, double>, 3> kUnits{
@@ -131,6 +135,9 @@ std::string standalone_queue(const Experiment& experiment) {
     text += fmt::format("      {}: {}\n", quoted(key), quoted(value));
   }
   text += workload.command ? command_text(*workload.command) : workload_text(workload);
+  if (!experiment.control.empty()) {
+    text += fmt::format("    control: {}\n", quoted(experiment.control));
+  }
   if (experiment.memory_limit) {
     text += fmt::format("    memory_limit: {}\n", quoted(limit_text(*experiment.memory_limit)));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "experiment/control.h"
 #include "experiment/numbers.h"
 #include "experiment/rows.h"
 #include "experiment/stored_noise.h"
@@ -47,12 +48,13 @@ void add_observed(const Prepared& prepared, const Samples& samples, ledger::Verd
 }
 
 // Unset for programs, whose output is not compared.
-std::optional<ledger::TokenCheck> identical_tokens(const Prepared& prepared,
-                                                   const Samples& samples) {
+std::optional<ledger::TokenCheck> tokens_of(const Prepared& prepared, const Samples& samples) {
   if (prepared.experiment.workload.command) return std::nullopt;
-  ledger::TokenCheck check;
-  check.identical = true;
-  check.compared = static_cast<int64_t>(samples.tokens.size());
+  const std::vector<int32_t>& arm =
+      samples.arm_tokens.empty() ? samples.tokens : samples.arm_tokens;
+  ledger::TokenCheck check =
+      compare_tokens(samples.tokens, arm, {}, prepared.experiment.workload.prompt);
+  if (check.first_divergence) check.first_divergence->margin = samples.margin;
   return check;
 }
 
@@ -70,6 +72,24 @@ ledger::MemoryPlan memory_plan(const Prepared& prepared) {
     plan.arm_terms.push_back({term.tag + ": " + term.name, term.bytes});
   }
   return plan;
+}
+
+// Pairs that were measured again, and what was waited.
+void add_disturbance(const std::vector<ledger::MeasuredBody>& rounds, ledger::VerdictBody& body) {
+  int64_t pairs = 0;
+  double paused_seconds = 0;
+  std::string why;
+  for (const ledger::MeasuredBody& measured : rounds) {
+    for (const ledger::PairSample& pair : measured.round.pairs) {
+      paused_seconds += pair.extra.value("paused_seconds", 0.0);
+      if (!pair.extra.contains("disturbed")) continue;
+      ++pairs;
+      why = pair.extra.value("disturbed", "");
+    }
+  }
+  if (pairs == 0) return;
+  body.extra["disturbance"] = {
+      {"pairs", pairs}, {"paused_seconds", paused_seconds}, {"latest", why}};
 }
 
 }  // namespace
@@ -135,12 +155,13 @@ Result<ledger::MeasuredBody> measured_body(const Prepared& prepared, const Sampl
   TRY_ASSIGN(round.median_log,
              measure::round_median(to_pairs(round.pairs), better_of(prepared.metric)));
   round.extra["processes"] = collected.processes;
+  if (prepared.control) round.extra["control"] = prepared.control->name;
   if (!prepared.experiment.is_floor()) {
     body.proof = compare_rows(samples.base_rows, samples.arm_rows, prepared.experiment.reach);
     body.proof->observed = true;
     mark_weak(prepared.base_plan, *body.proof);
   }
-  body.tokens = identical_tokens(prepared, samples);
+  body.tokens = tokens_of(prepared, samples);
   body.peaks = ledger::Peaks{samples.base_peak_bytes, samples.arm_peak_bytes};
   body.sources = prepared.sources;
   body.environment = to_environment(collected.environment, prepared.subject.device_name);
@@ -176,6 +197,10 @@ ledger::VerdictBody verdict_of_end(const Prepared& prepared, const RoundEnd& end
       end.kind == RoundEnd::Kind::kOutOfMemory
           ? out_of_memory(prepared, end.detail, environment)
           : start_verdict(prepared, ledger::Verdict::kBroke, end.detail, environment);
+  if (end.kind == RoundEnd::Kind::kDisturbed) {
+    body.verdict = ledger::Verdict::kVoid;
+    body.void_reason = ledger::VoidReason::kDisturbed;
+  }
   body.rounds = round_ids;
   body.tokens = end.tokens;
   add_observed(prepared, samples, body);
@@ -189,12 +214,24 @@ ledger::VerdictBody verdict_of_end(const Prepared& prepared, const RoundEnd& end
                               {"base", pair.base},
                               {"arm", pair.arm},
                               {"arm_first", pair.arm_first},
-                              {"warmup", pair.warmup}});
+                              {"warmup", pair.warmup},
+                              {"disturbed", pair.disturbed}});
       }
     }
   }
   if (!unfinished.empty()) body.extra["unfinished_pairs"] = std::move(unfinished);
   return body;
+}
+
+void add_quality(const Quality& quality, ledger::TokenCheck& tokens) {
+  tokens.mean_kl = quality.mean_kl;
+  tokens.extra["quality"] = {{"tokens", quality.tokens},
+                             {"largest_kl", quality.largest_kl},
+                             {"top1_equal", quality.top1_equal}};
+  if (!quality.base_perplexity || !quality.arm_perplexity) return;
+  tokens.perplexity_change = *quality.arm_perplexity / *quality.base_perplexity - 1;
+  tokens.extra["quality"]["base_perplexity"] = *quality.base_perplexity;
+  tokens.extra["quality"]["arm_perplexity"] = *quality.arm_perplexity;
 }
 
 Result<ledger::VerdictBody> verdict_of_rounds(const Prepared& prepared, const Judgement& judgement,
@@ -204,7 +241,7 @@ Result<ledger::VerdictBody> verdict_of_rounds(const Prepared& prepared, const Ju
   const nlohmann::json& environment = samples.rounds.back().environment;
   ledger::VerdictBody body = start_verdict(prepared, ledger::Verdict::kVoid, "", environment);
   add_observed(prepared, samples, body);
-  body.tokens = identical_tokens(prepared, samples);
+  body.tokens = tokens_of(prepared, samples);
   for (const ledger::MeasuredBody& measured : rounds) body.rounds.push_back(measured.round.id);
   const bool different = body.proof->base_fingerprint != body.proof->arm_fingerprint;
   if (!different) {
@@ -217,6 +254,8 @@ Result<ledger::VerdictBody> verdict_of_rounds(const Prepared& prepared, const Ju
   if (const std::string& weak = prepared.base_plan.weak_proof; !weak.empty()) {
     body.detail += fmt::format("{}the arms differ {}", body.detail.empty() ? "" : "; ", weak);
   }
+  if (prepared.control) TRY(apply_control(prepared, judgement, rounds, body));
+  add_disturbance(rounds, body);
   return body;
 }
 

@@ -46,4 +46,7 @@ namespace reckon::experiment {
     const Prepared& prepared, const Judgement& judgement, const Samples& samples,
     const std::vector<ledger::MeasuredBody>& rounds);
 
+// Adds what an arm's diverging predictions cost to the tokens of its verdict.
+void add_quality(const Quality& quality, ledger::TokenCheck& tokens);
+
 }  // namespace reckon::experiment

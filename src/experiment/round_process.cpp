@@ -45,18 +45,32 @@ Result<std::unique_ptr<RoundProcess>> RoundProcess::start(const RoundJob& job,
 }
 
 RoundProcess::Answer RoundProcess::measure(int64_t arm) {
-  const RoundRequest request{arm, sequence_++};
+  return ask({arm, sequence_++, std::nullopt}, options_.timeout);
+}
+
+RoundProcess::Answer RoundProcess::compare_quality(int64_t arm, std::vector<int32_t> generated) {
+  return ask({arm, sequence_++, std::move(generated)}, 2 * options_.timeout);
+}
+
+RoundProcess::Answer RoundProcess::ask(const RoundRequest& request,
+                                       std::chrono::milliseconds timeout) {
   const ChildProcess::Exchange exchange =
-      child_->exchange(encode_request(request), options_.timeout, options_.maximum_line_bytes);
+      child_->exchange(encode_request(request), timeout, options_.maximum_line_bytes);
   if (!exchange.line) {
     child_->kill();
     return Broken{with_tail(exchange.failure, *child_)};
   }
   Result<RoundAnswer> answer = decode_answer(*exchange.line);
-  if (answer.ok() && answer->sequence == request.sequence) return std::move(answer).value();
+  const bool fits = answer.ok() && answer->sequence == request.sequence &&
+                    (answer->error || answer->quality.has_value() == request.quality.has_value());
+  if (fits) return std::move(answer).value();
   child_->kill();
   const std::string reason = answer.ok() ? "an answer to another request" : answer.error().message;
   return Broken{with_tail("garbage instead of an answer: " + reason, *child_)};
+}
+
+pid_t RoundProcess::pid() const {
+  return child_->pid();
 }
 
 Status RoundProcess::finish() {

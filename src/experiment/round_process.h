@@ -6,6 +6,8 @@
 // the thread that started it. Used from one thread.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -47,12 +49,19 @@ class RoundProcess {
   // child reported cleanly, is in the answer.
   using Answer = std::variant<RoundAnswer, Broken>;
   [[nodiscard]] Answer measure(int64_t arm);
+  // Compares what an arm predicts with arm 0, over tokens that arm 0 generated; the answer has the
+  // quality. Both arms are run: twice the time-out.
+  [[nodiscard]] Answer compare_quality(int64_t arm, std::vector<int32_t> generated);
+
+  [[nodiscard]] pid_t pid() const;  // -1: it is gone
 
   // Ends the child as it wants to be ended. kFailed: it did not end with exit code 0 in time.
   [[nodiscard]] Status finish();
 
  private:
   explicit RoundProcess(Options options);
+  [[nodiscard]] Answer ask(const RoundRequest& request, std::chrono::milliseconds timeout);
+
   std::unique_ptr<ChildProcess> child_;
   Options options_;
   int64_t sequence_ = 0;

@@ -106,6 +106,30 @@ Result<Measurement> decode_measurement(const json& object) {
   return measurement;
 }
 
+json encode_quality(const Quality& quality) {
+  json object{{"tokens", quality.tokens},
+              {"mean_kl", quality.mean_kl},
+              {"largest_kl", quality.largest_kl},
+              {"top1_equal", quality.top1_equal}};
+  if (quality.base_perplexity) object["base_perplexity"] = *quality.base_perplexity;
+  if (quality.arm_perplexity) object["arm_perplexity"] = *quality.arm_perplexity;
+  return object;
+}
+
+Status decode_quality(const json& object, Quality& quality) {
+  JsonFields fields(object, kWhat);
+  fields.read("tokens", quality.tokens);
+  fields.read("mean_kl", quality.mean_kl);
+  fields.read("largest_kl", quality.largest_kl);
+  fields.read("top1_equal", quality.top1_equal);
+  TRY(fields.status());
+  if (object.contains("base_perplexity")) {
+    fields.read("base_perplexity", quality.base_perplexity.emplace());
+    fields.read("arm_perplexity", quality.arm_perplexity.emplace());
+  }
+  return fields.status();
+}
+
 Status decode_error(const json& object, Error& error) {
   std::string kind;
   JsonFields fields(object, kWhat);
@@ -168,7 +192,9 @@ Status decode_ready(std::string_view line) {
 }
 
 std::string encode_request(const RoundRequest& request) {
-  return json_line({{"arm", request.arm}, {"sequence", request.sequence}});
+  json object{{"arm", request.arm}, {"sequence", request.sequence}};
+  if (request.quality) object["quality"] = *request.quality;
+  return json_line(object);
 }
 
 Result<RoundRequest> decode_request(std::string_view line) {
@@ -178,13 +204,19 @@ Result<RoundRequest> decode_request(std::string_view line) {
   fields.read("arm", request.arm);
   fields.read("sequence", request.sequence);
   TRY(fields.status());
+  if (object.contains("quality")) fields.read("quality", request.quality.emplace());
+  TRY(fields.status());
   return request;
 }
 
 std::string encode_answer(const RoundAnswer& answer) {
   json object{{"sequence", answer.sequence}};
   if (!answer.error) {
-    object["measurement"] = encode_measurement(answer.measurement);
+    if (answer.quality) {
+      object["quality"] = encode_quality(*answer.quality);
+    } else {
+      object["measurement"] = encode_measurement(answer.measurement);
+    }
     object["environment"] = answer.environment;
     return json_line(object);
   }
@@ -204,11 +236,14 @@ Result<RoundAnswer> decode_answer(std::string_view line) {
   JsonFields fields(object, kWhat);
   fields.read("sequence", answer.sequence);
   const bool is_error = object.is_object() && object.contains("error");
-  fields.read(is_error ? "error" : "measurement", body);
+  const bool is_quality = object.is_object() && object.contains("quality");
+  fields.read(is_error ? "error" : is_quality ? "quality" : "measurement", body);
   fields.read_optional("environment", answer.environment);
   TRY(fields.status());
   if (is_error) {
     TRY(decode_error(body, answer.error.emplace()));
+  } else if (is_quality) {
+    TRY(decode_quality(body, answer.quality.emplace()));
   } else {
     TRY_ASSIGN(answer.measurement, decode_measurement(body));
   }

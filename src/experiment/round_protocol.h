@@ -5,6 +5,8 @@
 //   parent -> child   a request    {"arm":0,"sequence":7}
 //   child  -> parent  the answer   {"sequence":7,"measurement":{…},"environment":{…}}
 //                     or           {"sequence":7,"error":{"kind":"refused","message":"…"}}
+//   parent -> child   a request    {"arm":1,"sequence":8,"quality":[5,7]}: the base arm's tokens
+//   child  -> parent  the answer   {"sequence":8,"quality":{…},"environment":{…}}
 //   the parent closes its end; the child ends with exit code 0.
 //
 // Encoding and decoding are pure. Decoders never trust their input: whatever is missing or of
@@ -37,12 +39,16 @@ struct RoundJob {
 struct RoundRequest {
   int64_t arm = 0;
   int64_t sequence = 0;  // counts the requests of one process from 0
+  // Set: do not measure; compare what the arm predicts with arm 0, over these tokens that arm 0
+  // generated.
+  std::optional<std::vector<int32_t>> quality = std::nullopt;
 };
 
 struct RoundAnswer {
   int64_t sequence = 0;
-  std::optional<Error> error;  // the runner's own; or:
-  Measurement measurement;
+  std::optional<Error> error;      // the runner's own; or:
+  Measurement measurement;         // or:
+  std::optional<Quality> quality;  // of a request for it
   nlohmann::json environment = nlohmann::json::object();
 };
 

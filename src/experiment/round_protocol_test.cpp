@@ -78,6 +78,25 @@ TEST(RoundProtocol, AnswerSurvives) {
   EXPECT_EQ(copy->environment["load"], 0.5);
 }
 
+TEST(RoundProtocol, QualitySurvives) {
+  const auto request = decode_request(encode_request({1, 4, std::vector<int32_t>{7, 8}}));
+  ASSERT_TRUE(request.ok());
+  EXPECT_EQ(request->arm, 1);
+  EXPECT_EQ(request->quality, (std::vector<int32_t>{7, 8}));
+  EXPECT_FALSE(decode_request(encode_request({0, 1, std::nullopt}))->quality.has_value());
+  RoundAnswer answer;
+  answer.quality = Quality{12, 0.5, 0.75, 11, 10.0, 10.5};
+  const auto copy = decode_answer(encode_answer(answer));
+  ASSERT_TRUE(copy.ok()) << copy.error().message;
+  ASSERT_TRUE(copy->quality.has_value());
+  EXPECT_EQ(copy->quality->tokens, 12);
+  EXPECT_EQ(copy->quality->mean_kl, 0.5);
+  EXPECT_EQ(copy->quality->largest_kl, 0.75);
+  EXPECT_EQ(copy->quality->top1_equal, 11);
+  EXPECT_EQ(copy->quality->base_perplexity, 10.0);
+  EXPECT_EQ(copy->quality->arm_perplexity, 10.5);
+}
+
 TEST(RoundProtocol, ErrorsSurviveWithTheirKind) {
   for (const Error& error : {failed("a"), usage_error("b"), refused("c")}) {
     RoundAnswer answer;

@@ -66,6 +66,32 @@ Result<Measurement> measure_arm(Runner& runner, const RoundJob& job, int64_t arm
   return measurement;
 }
 
+Result<Quality> compare_quality(Runner& runner, const RoundJob& job, const RoundRequest& request) {
+  if (request.arm < 0 || request.arm >= static_cast<int64_t>(job.arms.size())) {
+    return failed(fmt::format("round protocol: no arm {}", request.arm));
+  }
+  TRY_ASSIGN(const Quality quality,
+             runner.compare_quality(job.workload, job.arms.front(),
+                                    job.arms[static_cast<size_t>(request.arm)], *request.quality));
+  for (const double value :
+       {quality.mean_kl, quality.largest_kl, quality.base_perplexity.value_or(1),
+        quality.arm_perplexity.value_or(1)}) {
+    if (!std::isfinite(value)) return failed("what the arms predict is not finite");
+  }
+  return quality;
+}
+
+Status serve_request(Runner& runner, const RoundJob& job, const RoundRequest& request,
+                     RoundAnswer& answer) {
+  if (request.quality) {
+    TRY_ASSIGN(answer.quality, compare_quality(runner, job, request));
+  } else {
+    TRY_ASSIGN(answer.measurement, measure_arm(runner, job, request.arm));
+  }
+  answer.environment = runner.environment();
+  return {};
+}
+
 }  // namespace
 
 Status serve_round(const OpenRunner& open, int in_fd, int out_fd) {
@@ -82,11 +108,8 @@ Status serve_round(const OpenRunner& open, int in_fd, int out_fd) {
     TRY_ASSIGN(const RoundRequest request, decode_request(line));
     RoundAnswer answer;
     answer.sequence = request.sequence;
-    if (Result<Measurement> measured = measure_arm(*runner, job, request.arm); measured.ok()) {
-      answer.measurement = std::move(measured).value();
-      answer.environment = runner->environment();
-    } else {
-      answer.error = measured.error();
+    if (const Status served = serve_request(*runner, job, request, answer); !served.ok()) {
+      answer.error = served.error();
     }
     TRY(channel.write_line(encode_answer(answer)));
   }

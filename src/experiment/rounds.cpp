@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <deque>
+#include <utility>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -30,6 +32,33 @@ std::string divergence_text(const ledger::Divergence& divergence) {
                                  divergence.position, divergence.base_token, divergence.arm_token);
   if (divergence.margin) text += fmt::format(" (logit margin {:.3g})", *divergence.margin);
   return text;
+}
+
+// Pairs still to be measured, each with its place alone: warm-ups first.
+std::deque<JournalPair> slots_of(const CollectedRound& round, const Experiment& experiment,
+                                 const std::vector<measure::Order>& order) {
+  std::deque<JournalPair> slots;
+  const auto add = [&](int64_t index, bool warmup, bool arm_first) {
+    JournalPair& slot = slots.emplace_back();
+    slot.round = round.identity;
+    slot.process = round.processes;
+    slot.index = index;
+    slot.warmup = warmup;
+    slot.arm_first = arm_first;
+  };
+  for (int64_t i = 0; i < experiment.warmup_pairs; ++i) add(i, true, i % 2 == 1);
+  for (const int64_t i : round.missing(experiment.pairs)) {
+    add(i, false, order[static_cast<size_t>(i)] == measure::Order::kArmFirst);
+  }
+  return slots;
+}
+
+RoundEnd beyond_use(int64_t pairs, const std::string& last) {
+  return ended(RoundEnd::Kind::kDisturbed,
+               fmt::format("the machine was disturbed beyond use: {} of one round had to be "
+                           "measured again; the latest because {}",
+                           counted(pairs, "pair"), last),
+               false);
 }
 
 }  // namespace
@@ -79,42 +108,68 @@ Result<RoundEnd> RoundRunner::run(int number, int count, size_t slot) {
   } else {
     round.identity = new_round(number);
   }
-  const std::vector<int64_t> missing = round.missing(experiment.pairs);
-  if (missing.empty()) return RoundEnd{};
+  if (round.missing(experiment.pairs).empty()) return RoundEnd{};
   if (std::string why = context_.stop_reason(); !why.empty()) {
     return ended(RoundEnd::Kind::kPaused, std::move(why), false);
   }
   TRY_ASSIGN(const std::unique_ptr<RoundProcess> process, start_process());
-  const std::vector<measure::Order> order =
-      measure::balanced_order(experiment.pairs, round.identity.seed);
-  const int64_t warmups = experiment.warmup_pairs;
-  const auto steps = static_cast<int64_t>(missing.size()) + warmups;
-  for (int64_t step = 0; step < steps; ++step) {
-    const bool warmup = step < warmups;
-    const int64_t index = warmup ? step : missing[static_cast<size_t>(step - warmups)];
-    const bool arm_first =
-        warmup ? index % 2 == 1 : order[static_cast<size_t>(index)] == measure::Order::kArmFirst;
-    TRY_ASSIGN(MeasuredPair measured, measure_pair(*process, arm_first));
-    if (measured.end) return *measured.end;
-    JournalPair& pair = measured.pair;
-    pair.round = round.identity;
-    pair.process = round.processes;
-    pair.index = index;
-    pair.warmup = warmup;
-    if (step > 0) pair.environment = nlohmann::json::object();
-    TRY(journal_.append(pair));
-    samples_.add(pair);
-    context_.progress.on_pair({experiment.id, round.identity.id, number + 1, count,
-                               static_cast<int>(index) + 1,
-                               static_cast<int>(warmup ? warmups : experiment.pairs), warmup,
-                               pair.base, pair.arm, prepared_.metric.unit, pair.seconds});
-    std::string why = step + 1 < steps ? context_.stop_reason() : "";
-    if (!why.empty()) return ended(RoundEnd::Kind::kPaused, std::move(why), false);
-  }
+  TRY_ASSIGN(RoundEnd end, run_pairs(*process, round, number, count));
+  if (end.kind != RoundEnd::Kind::kComplete) return end;
   if (const Status status = process->finish(); !status.ok()) {
     context_.progress.on_note(experiment, status.error().message);
   }
+  return end;
+}
+
+Result<RoundEnd> RoundRunner::run_pairs(RoundProcess& process, const CollectedRound& round,
+                                        int number, int count) {
+  const Experiment& experiment = prepared_.experiment;
+  const std::vector<measure::Order> order =
+      measure::balanced_order(experiment.pairs, round.identity.seed);
+  std::deque<JournalPair> slots = slots_of(round, experiment, order);
+  Calm calm(context_, prepared_, process.pid());
+  bool first = true;
+  int64_t disturbed = 0;
+  for (; !slots.empty(); slots.pop_front()) {
+    const JournalPair slot = slots.front();
+    TRY_ASSIGN(MeasuredPair measured, run_pair(process, slot, calm));
+    if (measured.end) return *measured.end;
+    JournalPair& pair = measured.pair;
+    if (!std::exchange(first, false)) pair.environment = nlohmann::json::object();
+    TRY(journal_.append(pair));
+    samples_.add(pair);
+    context_.progress.on_pair(
+        {experiment.id, round.identity.id, number + 1, count, static_cast<int>(slot.index) + 1,
+         slot.warmup ? experiment.warmup_pairs : experiment.pairs, slot.warmup, pair.base, pair.arm,
+         prepared_.metric.unit, pair.seconds, pair.disturbed});
+    if (!pair.disturbed.empty()) {
+      if (!slot.warmup) {
+        slots.push_back(slot);
+        ++disturbed;
+      }
+      if (disturbed > experiment.pairs) return beyond_use(disturbed, pair.disturbed);
+      if (std::string why = calm.wait(); !why.empty()) {
+        return ended(RoundEnd::Kind::kPaused, std::move(why), false);
+      }
+    }
+    std::string why = slots.size() > 1 ? context_.stop_reason() : "";
+    if (!why.empty()) return ended(RoundEnd::Kind::kPaused, std::move(why), false);
+  }
   return RoundEnd{};
+}
+
+Result<RoundRunner::MeasuredPair> RoundRunner::run_pair(RoundProcess& process,
+                                                        const JournalPair& slot, Calm& calm) {
+  TRY_ASSIGN(MeasuredPair measured, measure_pair(process, slot.arm_first));
+  if (measured.end) return measured;
+  JournalPair& pair = measured.pair;
+  pair.round = slot.round;
+  pair.process = slot.process;
+  pair.index = slot.index;
+  pair.disturbed = calm.why_disturbed();
+  pair.warmup = slot.warmup || !pair.disturbed.empty();
+  pair.paused_seconds = calm.take_paused_seconds();
+  return measured;
 }
 
 Result<RoundRunner::MeasuredPair> RoundRunner::measure_pair(RoundProcess& process, bool arm_first) {
@@ -129,16 +184,19 @@ Result<RoundRunner::MeasuredPair> RoundRunner::measure_pair(RoundProcess& proces
   pair.seconds = context_.now() - started;
   const Measurement& base = answers[0].measurement;
   const Measurement& arm = answers[1].measurement;
-  TRY_ASSIGN(measured.end, check_tokens(base, arm));
+  TRY_ASSIGN(measured.end, check_tokens(base, arm, pair));
   if (measured.end) return measured;
   pair.arm_first = arm_first;
-  TRY_ASSIGN(pair.base, metric_of(base, prepared_.base));
-  TRY_ASSIGN(pair.arm, metric_of(arm, prepared_.arm));
+  TRY_ASSIGN(pair.base, metric_of(prepared_.metric, base, prepared_.base));
+  TRY_ASSIGN(pair.arm, metric_of(prepared_.metric, arm, prepared_.arm));
+  if (prepared_.control) {
+    TRY_ASSIGN(pair.base_control, metric_of(*prepared_.control, base, prepared_.base));
+    TRY_ASSIGN(pair.arm_control, metric_of(*prepared_.control, arm, prepared_.arm));
+  }
   pair.base_peak_bytes = base.peak_bytes;
   pair.arm_peak_bytes = arm.peak_bytes;
   pair.base_rows = new_rows(samples_.base_rows, base.observed);
   pair.arm_rows = new_rows(samples_.arm_rows, arm.observed);
-  if (samples_.tokens.empty()) pair.tokens = base.tokens;
   pair.environment = answers[0].environment;
   return measured;
 }
@@ -170,32 +228,44 @@ Result<std::optional<RoundEnd>> RoundRunner::measure_arm(RoundProcess& process, 
   return std::optional<RoundEnd>();
 }
 
-Result<double> RoundRunner::metric_of(const Measurement& measurement, const Arm& arm) const {
-  const auto found = measurement.metrics.find(prepared_.metric.name);
+Result<double> RoundRunner::metric_of(const Runner::MetricInfo& metric,
+                                      const Measurement& measurement, const Arm& arm) {
+  const auto found = measurement.metrics.find(metric.name);
   if (found == measurement.metrics.end()) {
-    return failed(fmt::format("{}: the runner gave no '{}'", phrase(arm), prepared_.metric.name));
+    return failed(fmt::format("{}: the runner gave no '{}'", phrase(arm), metric.name));
   }
   if (!(found->second > 0)) {
-    return failed(fmt::format("{}: '{}' is {}, and must be above zero", phrase(arm),
-                              prepared_.metric.name, found->second));
+    return failed(fmt::format("{}: '{}' is {}, and must be above zero", phrase(arm), metric.name,
+                              found->second));
   }
   return found->second;
 }
 
+Status RoundRunner::check_base_tokens(const Measurement& base) const {
+  if (samples_.tokens.empty()) return {};
+  const ledger::TokenCheck again = compare_tokens(samples_.tokens, base.tokens, {}, "");
+  if (again.identical) return {};
+  return failed(
+      fmt::format("the base arm did not generate the same tokens again (first at {}), so its "
+                  "tokens and an arm's cannot be compared",
+                  again.first_divergence->position));
+}
+
 Result<std::optional<RoundEnd>> RoundRunner::check_tokens(const Measurement& base,
-                                                          const Measurement& arm) const {
-  const std::string& prompt = prepared_.experiment.workload.prompt;
-  if (!samples_.tokens.empty()) {
-    const ledger::TokenCheck again = compare_tokens(samples_.tokens, base.tokens, {}, prompt);
-    if (!again.identical) {
-      return failed(fmt::format(
-          "the base arm did not generate the same tokens again (first at {}), so 'tokens: "
-          "identical' cannot be judged",
-          again.first_divergence->position));
-    }
-  }
-  ledger::TokenCheck check = compare_tokens(base.tokens, arm.tokens, base.margins, prompt);
+                                                          const Measurement& arm,
+                                                          JournalPair& pair) const {
+  TRY(check_base_tokens(base));
+  if (samples_.tokens.empty()) pair.tokens = base.tokens;
+  ledger::TokenCheck check =
+      compare_tokens(base.tokens, arm.tokens, base.margins, prepared_.experiment.workload.prompt);
   if (check.identical) return std::optional<RoundEnd>();
+  if (prepared_.experiment.tokens == TokenPolicy::kMayDiverge) {
+    if (samples_.tokens.empty()) {
+      pair.arm_tokens = arm.tokens;
+      pair.margin = check.first_divergence->margin;
+    }
+    return std::optional<RoundEnd>();
+  }
   const std::string text = divergence_text(*check.first_divergence);
   if (prepared_.experiment.is_floor()) {
     return failed("identical arms generated different tokens: " + text);
@@ -203,6 +273,23 @@ Result<std::optional<RoundEnd>> RoundRunner::check_tokens(const Measurement& bas
   RoundEnd end = ended(RoundEnd::Kind::kBroke, text, false);
   end.tokens = std::move(check);
   return std::optional(std::move(end));
+}
+
+Result<RoundRunner::ComparedQuality> RoundRunner::compare_quality() const {
+  TRY_ASSIGN(const std::unique_ptr<RoundProcess> process, start_process());
+  RoundProcess::Answer result = process->compare_quality(1, collect(journal_.pairs()).tokens);
+  ComparedQuality compared;
+  if (const auto* broken = std::get_if<Broken>(&result)) {
+    compared.end = ended(RoundEnd::Kind::kBroke,
+                         "comparing what the arms predict broke: " + broken->reason, false);
+    return compared;
+  }
+  const auto& answer = std::get<RoundAnswer>(result);
+  if (answer.error) {
+    return Error{answer.error->kind, "comparing what the arms predict: " + answer.error->message};
+  }
+  compared.quality = *answer.quality;
+  return compared;
 }
 
 }  // namespace reckon::experiment

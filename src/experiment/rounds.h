@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "experiment/calm.h"
 #include "experiment/journal.h"
 #include "experiment/prepare.h"
 #include "experiment/round_process.h"
@@ -33,9 +34,9 @@ struct RunContext {
 
 // How a round ended.
 struct RoundEnd {
-  enum class Kind { kComplete, kPaused, kBroke, kOutOfMemory };
+  enum class Kind { kComplete, kPaused, kBroke, kOutOfMemory, kDisturbed };
   Kind kind = Kind::kComplete;
-  // kBroke and kOutOfMemory: which arm, and what; kPaused: why.
+  // kBroke and kOutOfMemory: which arm, and what; kPaused: why; kDisturbed: by what.
   std::string detail;
   bool base_arm = false;                     // it was the base arm
   std::optional<ledger::TokenCheck> tokens;  // kBroke by tokens
@@ -52,6 +53,14 @@ class RoundRunner {
   // failed, or an arm did what its plan does not list; then nothing may be recorded.
   [[nodiscard]] Result<RoundEnd> run(int number, int count, size_t slot);
 
+  // What the arm's predictions cost, in a process of its own, once pairs are in the journal. An arm
+  // that breaks is an end (kBroke). Errors: as run(), and not enough memory for both arms at once.
+  struct ComparedQuality {
+    Quality quality;
+    std::optional<RoundEnd> end;  // set: there is no quality
+  };
+  [[nodiscard]] Result<ComparedQuality> compare_quality() const;
+
  private:
   struct MeasuredPair {
     JournalPair pair;
@@ -59,12 +68,21 @@ class RoundRunner {
   };
   [[nodiscard]] RoundIdentity new_round(int number) const;
   [[nodiscard]] Result<std::unique_ptr<RoundProcess>> start_process() const;
+  // Warm-ups, then the missing pairs; a pair in a dirty window is measured again after the others.
+  [[nodiscard]] Result<RoundEnd> run_pairs(RoundProcess& process, const CollectedRound& round,
+                                           int number, int count);
+  // One pair, journalled. An end leaves nothing in the journal.
+  [[nodiscard]] Result<MeasuredPair> run_pair(RoundProcess& process, const JournalPair& slot,
+                                              Calm& calm);
   [[nodiscard]] Result<MeasuredPair> measure_pair(RoundProcess& process, bool arm_first);
   [[nodiscard]] Result<std::optional<RoundEnd>> measure_arm(RoundProcess& process, int64_t arm,
                                                             RoundAnswer& answer) const;
-  [[nodiscard]] Result<double> metric_of(const Measurement& measurement, const Arm& arm) const;
+  [[nodiscard]] static Result<double> metric_of(const Runner::MetricInfo& metric,
+                                                const Measurement& measurement, const Arm& arm);
+  [[nodiscard]] Status check_base_tokens(const Measurement& base) const;
   [[nodiscard]] Result<std::optional<RoundEnd>> check_tokens(const Measurement& base,
-                                                             const Measurement& arm) const;
+                                                             const Measurement& arm,
+                                                             JournalPair& pair) const;
 
   RunContext& context_;
   const Prepared& prepared_;

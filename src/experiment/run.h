@@ -20,17 +20,25 @@
 
 namespace reckon::experiment {
 
+class MachineWatch;  // machine_watch.h
+
 struct RunOptions {
   // A process that calls serve_round() on its standard input and output: {self, "round-worker"}.
   std::vector<std::string> worker_command;
-  std::string command;       // what the user typed; recorded as what reproduces the entry
-  std::string writer;        // ledger/writer.h
-  std::string force_reason;  // not empty: measure although the ledger already knows; recorded
-  bool auto_pairs = false;   // lengthen what is too short for its claim (auto_pairs.h)
+  std::string command;  // what the user typed; recorded as what reproduces the entry
+  std::string writer;   // ledger/writer.h
+  // Not empty: measure although the ledger already knows, as an entry of its own; recorded.
+  std::string force_reason;
+  bool auto_pairs = false;               // lengthen what is too short for its claim (auto_pairs.h)
   std::optional<double> budget_seconds;  // checked at each pair's end
   std::function<bool()> stop_requested;  // likewise; unset: never
   std::optional<uint64_t> seed;          // of slot orders; unset: drawn
   std::function<double()> now_seconds;   // monotonic; unset: the steady clock
+  // Pairs in dirty windows are kept, not counted, and measured again once the machine is calm.
+  // Null: nobody looks. Outlives the run.
+  MachineWatch* watch = nullptr;
+  double most_wait_seconds = 300;             // for calm; then the run stops, to go on later
+  std::function<void(double)> sleep_seconds;  // unset: really
 };
 
 struct PairProgress {
@@ -41,7 +49,8 @@ struct PairProgress {
   bool warmup = false;
   double base = 0, arm = 0;  // in `unit`
   std::string unit;
-  double seconds = 0;  // that the pair took
+  double seconds = 0;     // that the pair took
+  std::string disturbed;  // why it does not count; "": it does
 };
 
 // Called from the thread that runs the queue. A pair is on disk before on_pair().

@@ -12,6 +12,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -108,12 +109,44 @@ struct Measurement {
   uint64_t peak_bytes = 0;
 };
 
+// What an arm's predictions cost against the base arm's, where both are made to take the same
+// tokens: the prompt, and then those that the base arm generated.
+struct Quality {
+  int64_t tokens = 0;      // positions compared
+  double mean_kl = 0;      // KL(base || arm), nats a token
+  double largest_kl = 0;   // of one position
+  int64_t top1_equal = 0;  // positions where both hold the same token for the likeliest
+  // Of the prompt's own tokens; unset where it is too short to predict any.
+  std::optional<double> base_perplexity, arm_perplexity;
+};
+
+// A row of the evidence for an arm's result: "scratch", "1.5 MiB".
+struct EvidenceRow {
+  std::string name, value;
+};
+
 class Runner {
  public:
   virtual ~Runner() = default;
   [[nodiscard]] virtual Result<Subject> describe(const Workload& workload, const Arm& base) = 0;
   [[nodiscard]] virtual Result<Prediction> predict(const Workload& workload, const Arm& arm) = 0;
   [[nodiscard]] virtual Result<Measurement> measure(const Workload& workload, const Arm& arm) = 0;
+  // Can it tell what diverging tokens cost (`tokens: may-diverge`)? Then compare_quality() does;
+  // `generated` is what the base arm generated. No memory limit counts. Errors as measure().
+  [[nodiscard]] virtual bool compares_quality() const { return false; }
+  [[nodiscard]] virtual Result<Quality> compare_quality(const Workload& /*workload*/,
+                                                        const Arm& /*base*/, const Arm& /*arm*/,
+                                                        std::span<const int32_t> /*generated*/) {
+    return usage_error("this runner cannot compare what two arms predict");
+  }
+  // What the plan and the machine's bounds say about an arm whose metric came to `value`: bytes
+  // moved, operations, the share of the bound that was reached, scratch. May measure the bounds,
+  // once. Empty where the runner cannot know.
+  [[nodiscard]] virtual Result<std::vector<EvidenceRow>> evidence(const Workload& /*workload*/,
+                                                                  const Arm& /*arm*/,
+                                                                  double /*value*/) {
+    return std::vector<EvidenceRow>();
+  }
   // Environment record, an object: "driver", "kernel", "compiler", "commit" (text), "dirty" (bool),
   // "readings" (name -> text: clocks, load, temperature, container limits) and "facts" (name ->
   // number, for predicates); anything else is kept as it is. Every field may be absent.
@@ -125,6 +158,7 @@ class Runner {
     std::string unit;
     bool higher_is_better = true;
     std::string phase;  // the phase that it is read in, "" for any
+    bool timed = true;  // moves with whatever else the machine does
   };
   [[nodiscard]] virtual std::vector<MetricInfo> metrics() const = 0;
   // An error with a suggestion where the key or the value is unknown.

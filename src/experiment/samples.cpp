@@ -53,7 +53,11 @@ void Samples::add(const JournalPair& pair) {
   if (!pair.environment.empty()) round->environment = pair.environment;
   add_rows(base_rows, pair.base_rows);
   add_rows(arm_rows, pair.arm_rows);
-  if (tokens.empty()) tokens = pair.tokens;
+  if (tokens.empty()) {
+    tokens = pair.tokens;
+    arm_tokens = pair.arm_tokens;
+    margin = pair.margin;
+  }
   base_peak_bytes = std::max(base_peak_bytes, pair.base_peak_bytes);
   arm_peak_bytes = std::max(arm_peak_bytes, pair.arm_peak_bytes);
 }
@@ -110,6 +114,11 @@ ledger::PairSample to_sample(const JournalPair& pair) {
   ledger::PairSample sample{pair.base, pair.arm, pair.arm_first, pair.warmup};
   sample.extra["seconds"] = pair.seconds;
   sample.extra["process"] = pair.process;
+  if (!pair.disturbed.empty()) sample.extra["disturbed"] = pair.disturbed;
+  if (pair.paused_seconds > 0) sample.extra["paused_seconds"] = pair.paused_seconds;
+  if (pair.base_control && pair.arm_control) {
+    sample.extra["control"] = {{"base", *pair.base_control}, {"arm", *pair.arm_control}};
+  }
   return sample;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +30,9 @@ struct Samples {
   std::vector<CollectedRound> rounds;  // by index
   std::vector<DispatchRow> base_rows;  // observed in any measurement, sorted
   std::vector<DispatchRow> arm_rows;
-  std::vector<int32_t> tokens;  // that the base arm generated
+  std::vector<int32_t> tokens;      // that the base arm generated
+  std::vector<int32_t> arm_tokens;  // that the arm generated, where they differ; else empty
+  std::optional<double> margin;     // of the base arm where they part
   uint64_t base_peak_bytes = 0;
   uint64_t arm_peak_bytes = 0;
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "experiment/control.h"
 #include "experiment/samples.h"
 
 namespace reckon::experiment {
@@ -34,6 +35,11 @@ std::optional<double> seconds_of(std::string_view time) {
   if (!date.ok()) return std::nullopt;
   const auto days = std::chrono::sys_days(date).time_since_epoch().count();
   return static_cast<double>(days) * 86400 + hour * 3600 + minute * 60 + second;
+}
+
+int counted_pairs(const std::vector<measure::Pair>& pairs) {
+  return static_cast<int>(std::count_if(pairs.begin(), pairs.end(),
+                                        [](const measure::Pair& pair) { return !pair.warmup; }));
 }
 
 }  // namespace
@@ -67,9 +73,7 @@ Result<StoredNoise> stored_noise(const Prepared& prepared, const ledger::Ledger&
       measure::NoiseRound round;
       TRY_ASSIGN(round.median_log, median_of(measured.round, better_of(prepared.metric)));
       pairs.push_back(to_pairs(measured.round.pairs));
-      round.pairs =
-          static_cast<int>(std::count_if(pairs.back().begin(), pairs.back().end(),
-                                         [](const measure::Pair& pair) { return !pair.warmup; }));
+      round.pairs = counted_pairs(pairs.back());
       round.age_days =
           days_between(measured.round.started, now).value_or(std::numeric_limits<double>::max());
       rounds.push_back(round);
@@ -81,6 +85,29 @@ Result<StoredNoise> stored_noise(const Prepared& prepared, const ledger::Ledger&
   stored.too_old = chosen.too_old;
   for (const size_t i : chosen.used) stored.rounds.push_back(std::move(pairs[i]));
   return stored;
+}
+
+Result<measure::Noise> stored_control_noise(const Prepared& prepared, const ledger::Ledger& ledger,
+                                            std::string_view now) {
+  measure::NoiseRule rule;
+  rule.pairs = prepared.experiment.pairs;
+  std::vector<measure::NoiseRound> rounds;
+  for (const ledger::Entry& entry : ledger.entries) {
+    if (!counts(entry, prepared.scope)) continue;
+    for (const ledger::MeasuredBody& measured : entry.rounds) {
+      const std::vector<measure::Pair> pairs =
+          control_pairs(measured.round, prepared.control->name);
+      if (pairs.empty()) continue;
+      measure::NoiseRound round;
+      TRY_ASSIGN(round.median_log, measure::round_median(pairs, better_of(*prepared.control)));
+      round.pairs = counted_pairs(pairs);
+      round.age_days =
+          days_between(measured.round.started, now).value_or(std::numeric_limits<double>::max());
+      rounds.push_back(round);
+    }
+  }
+  TRY_ASSIGN(const measure::ChosenNoise chosen, measure::choose_noise(rounds, rule));
+  return chosen.noise;
 }
 
 }  // namespace reckon::experiment

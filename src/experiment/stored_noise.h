@@ -28,6 +28,11 @@ struct StoredNoise {
                                                const ledger::Ledger& ledger, std::string_view now,
                                                int newest = measure::kNewestNoiseRounds);
 
+// The same of the control metric: of those rounds that measured it, too. The experiment has one.
+[[nodiscard]] Result<measure::Noise> stored_control_noise(const Prepared& prepared,
+                                                          const ledger::Ledger& ledger,
+                                                          std::string_view now);
+
 [[nodiscard]] measure::Better better_of(const Runner::MetricInfo& metric);
 
 // A round's result, from its pairs; as stored where it has none.

@@ -3,10 +3,13 @@
 //   variant=NAME    the matmul kernel of the decode phase (v1)
 //   speed=X         the metric is 100 X (1)
 //   jitter=X        … and moves by up to ±X of itself
+//   other=X         prefill_tok_per_s is 1000 X (1), with the same jitter
 //   side=NAME       the attention kernel (plain)
 //   possible=NAME   the plan lists another matmul kernel as possible; takes=1: it runs, too
 //   lie=extra|missing     what is observed contradicts the plan
 //   diverge=N       token N differs; unstable=1: tokens differ from call to call
+//   kl=X            what the arm predicts is that far from the base arm's (0), its perplexity 10+X;
+//                   faultq=KIND: comparing it ends so
 //   bytes=N         planned bytes (1000)
 //   sleep=MS        a measurement takes that long
 //   fault=KIND@N    the N-th measurement of this arm in a process (from 1) ends as crash, hang,
@@ -90,8 +93,10 @@ class FakeRunner : public Runner {
     Measurement measurement;
     const double value = 100 * std::stod(get(arm, "speed", "1")) * (1 + jitter(arm));
     const bool zero = get(arm, "fault", "") == fmt::format("zero@{}", call);
-    measurement.metrics = {{"decode_tok_per_s", zero ? 0.0 : value},
-                           {"ms_per_token", 1000 / value}};
+    measurement.metrics = {
+        {"decode_tok_per_s", zero ? 0.0 : value},
+        {"ms_per_token", 1000 / value},
+        {"prefill_tok_per_s", 1000 * std::stod(get(arm, "other", "1")) * (1 + jitter(arm))}};
     for (int64_t i = 0; i < workload.generate_tokens; ++i) {
       measurement.tokens.push_back(static_cast<int32_t>(i * 7 % 100));
       measurement.margins.push_back(0.5f + static_cast<float>(i));
@@ -114,6 +119,29 @@ class FakeRunner : public Runner {
     return measurement;
   }
 
+  Result<std::vector<EvidenceRow>> evidence(const Workload& /*workload*/, const Arm& arm,
+                                            double value) override {
+    return std::vector<EvidenceRow>{{"scratch", get(arm, "bytes", "1000") + " B"},
+                                    {"share of the bound", fmt::format("{:.0f}%", value / 2)}};
+  }
+
+  bool compares_quality() const override { return true; }
+  Result<Quality> compare_quality(const Workload& workload, const Arm& /*base*/, const Arm& arm,
+                                  std::span<const int32_t> generated) override {
+    TRY(misbehave(get(arm, "faultq", "") + "@1", 1));
+    const double kl = std::stod(get(arm, "kl", "0"));
+    Quality quality;
+    quality.tokens = 5 + static_cast<int64_t>(generated.size());
+    quality.mean_kl = kl;
+    quality.largest_kl = 2 * kl;
+    quality.top1_equal = quality.tokens - (kl > 0 ? 1 : 0);
+    if (!workload.prompt.empty()) {
+      quality.base_perplexity = 10;
+      quality.arm_perplexity = 10 + kl;
+    }
+    return quality;
+  }
+
   nlohmann::json environment() override {
     return {{"kernel", "Test 1.0"},          {"compiler", "test"},
             {"commit", "0123abc"},           {"dirty", dirty_},
@@ -122,7 +150,9 @@ class FakeRunner : public Runner {
   }
 
   std::vector<MetricInfo> metrics() const override {
-    return {{"decode_tok_per_s", "tok/s", true, "decode"}, {"ms_per_token", "ms", false, "decode"}};
+    return {{"decode_tok_per_s", "tok/s", true, "decode"},
+            {"ms_per_token", "ms", false, "decode"},
+            {"prefill_tok_per_s", "tok/s", true, "prefill"}};
   }
 
   Status check_switch(const std::string& key, const std::string& value) override {

@@ -13,6 +13,11 @@ namespace reckon::experiment {
 // band ±0.4% from 20 A/A rounds; side effects: 2 rows". The entry has a verdict.
 [[nodiscard]] std::string verdict_sentence(const ledger::Entry& entry);
 
+// "mean KL 0.0012 nats, perplexity +0.31%, 15 of 16 likeliest tokens equal; tokens part at 5 of
+// 16";
+// "" where arms' tokens had to be identical.
+[[nodiscard]] std::string quality_text(const ledger::TokenCheck& tokens);
+
 // The noise band, unless it rests on so few A/A rounds that it is better not shown.
 [[nodiscard]] std::optional<ledger::Interval> shown_noise_band(const ledger::Numbers& numbers);
 
