@@ -41,8 +41,9 @@ TEST(CompareKl, ASessionAgreesWithItself) {
 
 TEST(CompareKl, KnowsThePerplexityOfTheTextAndDecodesWhatFollows) {
   const auto model = open_model(golden_path("oracle/llama-s0"));
-  const std::vector<int32_t> tokens = longest_prompt(*model);
-  ASSERT_GT(tokens.size(), 8u);
+  std::vector<int32_t> tokens = longest_prompt(*model);
+  ASSERT_GE(tokens.size(), 15u);
+  tokens.resize(15);
   const std::span<const int32_t> text(tokens.data(), tokens.size() - 3);
   const SessionShape shape{0, 0, models::LogitRows::kAll};
   const auto a = make_session(*model, {"numerics=reference", "prefill.chunk=7"}, shape);
