@@ -1,4 +1,4 @@
-// `reckon ledger`: list, show, consult, verify.
+// `reckon ledger`: list, show, consult, report, verify.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "cli/ledger_consult.h"
 #include "cli/ledger_filter.h"
 #include "cli/ledger_json.h"
+#include "cli/ledger_report.h"
 #include "cli/ledger_text.h"
 #include "cli/output.h"
 #include "kernels/switches.h"
@@ -155,6 +156,7 @@ void add_ledger_command(Cli& cli) {
   add_list(cli, *group);
   add_show(cli, *group);
   add_ledger_consult(cli, *group);
+  add_ledger_report(cli, *group);
   add_verify(cli, *group);
   group->footer(
       "Examples:\n"
