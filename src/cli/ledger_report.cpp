@@ -9,6 +9,7 @@
 
 #include "adapters/open.h"
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "cli/ledger_access.h"
 #include "cli/ledger_filter.h"
 #include "cli/ledger_text.h"
@@ -97,14 +98,36 @@ std::string text_twin(const Entry& entry, const ReportContext& context) {
   return without_escapes(entry_page(entry, page)) + pairs_text(entry, context);
 }
 
+struct EntryPages {
+  std::string html;
+  std::string text;
+};
+
+// Made by all threads, a batch at a time, and written in order.
+Status write_entries(const Entries& entries, const ReportContext& context, StatusLine& progress,
+                     ReportFolder& folder) {
+  constexpr size_t kBatch = 512;
+  ThreadPool threads(0);
+  for (size_t from = 0; from < entries.size(); from += kBatch) {
+    std::vector<EntryPages> pages(std::min(kBatch, entries.size() - from));
+    threads.parallel_for(static_cast<int64_t>(pages.size()), [&](int64_t task) {
+      const auto at = static_cast<size_t>(task);
+      const Entry& entry = *entries[from + at];
+      pages[at] = {entry_document(entry, context), text_twin(entry, context)};
+    });
+    for (size_t i = 0; i < pages.size(); ++i) {
+      const std::string& id = entries[from + i]->id;
+      TRY(folder.write(entry_file(id), pages[i].html));
+      TRY(folder.write(entry_text_file(id), pages[i].text));
+    }
+    progress.show(fmt::format("{} of {} entries", from + pages.size(), entries.size()));
+  }
+  return {};
+}
+
 Status write_pages(const Entries& entries, const ReportContext& context, ReportFolder& folder) {
   StatusLine progress;
-  size_t done = 0;
-  for (const Entry* entry : entries) {
-    if (done++ % 100 == 0) progress.show(fmt::format("{} of {} entries", done, entries.size()));
-    TRY(folder.write(entry_file(entry->id), entry_document(*entry, context)));
-    TRY(folder.write(entry_text_file(entry->id), text_twin(*entry, context)));
-  }
+  TRY(write_entries(entries, context, progress, folder));
   TRY(make_lists(entries, context, [&](const std::string& file, std::string_view text) {
     progress.show(file);
     return folder.write(file, text);
@@ -144,7 +167,7 @@ Result<ExitCode> report(const Cli& cli, const ReportOptions& options) {
                 {"files", folder.files()},
                 {"removed", removed}});
   } else {
-    fmt::print("{} in {}\n", counted(static_cast<int64_t>(entries.size()), "page"), index);
+    fmt::print("{} {} in {}\n", entries.size(), entries.size() == 1 ? "entry" : "entries", index);
   }
   return kExitDone;
 }

@@ -84,18 +84,6 @@ Html no_numbers_note(const Entry& entry) {
   return element("p", {{"class", "none"}}, text);
 }
 
-Html plot_section(const Entry& entry, const ReportContext& context) {
-  if (const std::optional<Plot> plot = plot_of(entry, context.metrics)) {
-    const bool stated = entry.rounds.empty();
-    return section("rounds", stated ? "Rounds, as stated" : "Every pair and round",
-                   plot_figure(*plot));
-  }
-  if (entry.verdict && !shows_numbers(entry)) {
-    return section("rounds", "No number", no_numbers_note(entry));
-  }
-  return {};
-}
-
 Html list_of(const std::vector<std::string>& texts, const ReportContext& context) {
   Html items;
   for (const std::string& text : texts) items += element("li", linked_text(text, context, kRoot));
@@ -109,9 +97,10 @@ Html codes(const std::vector<std::string>& texts) {
 }
 
 Html missing_mechanism(const Entry& entry) {
-  Html text = html_text("Nobody has said why yet, so the entry counts as unfinished. ");
-  text += element("code", fmt::format("reckon ledger note {} --mechanism \"…\"", entry.id));
-  return element("span", {{"class", "none"}}, text + html_text(" says it."));
+  const std::string note = fmt::format("reckon ledger note {} --mechanism '…'", entry.id);
+  return element("span", {{"class", "none"}},
+                 "Nobody has said why yet, so the entry counts as unfinished. To say it:") +
+         element("pre", element("code", note));
 }
 
 Html why_section(const Entry& entry, const ReportContext& context) {
@@ -173,34 +162,55 @@ Html number_facts(const Numbers& numbers) {
   return facts.html();
 }
 
+// The column says the unit, but for bytes, whose sizes differ in it.
 std::string value_text(double value, const std::string& unit) {
-  return experiment::values_text({value}, unit);
+  return experiment::values_text({value}, unit == "B" ? unit : "");
+}
+
+HtmlColumn value_column(const char* arm, const std::string& unit) {
+  return {unit.empty() || unit == "B" ? arm : fmt::format("{}, {}", arm, unit), true};
+}
+
+// "2026-09-14 08:30".
+Html minute(const std::string& time) {
+  std::string text = time.substr(0, 16);
+  if (text.size() > 10) text[10] = ' ';
+  return element("time", {{"datetime", time}}, text);
+}
+
+// Long tables fold away; the picture has them.
+Html folded(const std::string& summary, const Html& table, size_t rows) {
+  constexpr size_t kShownRounds = 8;
+  return rows > kShownRounds ? details(summary, table) : table;
 }
 
 Html rounds_table(const Entry& entry, const Plot& plot, const std::string& unit) {
-  HtmlTable table("Rounds", {{"Round", true},
-                             {"Base", true},
-                             {"Arm", true},
+  HtmlTable table("Rounds", {{"Round"},
+                             value_column("Base", unit),
+                             value_column("Arm", unit),
                              {"Effect", true},
                              {"Pairs", true},
                              {"Started"}});
   for (size_t i = 0; i < entry.rounds.size(); ++i) {
     const ledger::Round& round = entry.rounds[i].round;
     const PlotRound& plotted = plot.rounds[i];
-    const std::string counted_text = plotted.counted ? "" : " (not in the verdict)";
     table.add({html_text(std::to_string(i + 1)), html_text(value_text(round.base_value, unit)),
                html_text(value_text(round.arm_value, unit)),
-               html_text(signed_share_text(std::expm1(plotted.log)) + counted_text),
-               html_text(std::to_string(plotted.pairs.size())),
-               element("time", {{"datetime", round.started}}, round.started)});
+               html_text(signed_share_text(std::expm1(plotted.log)) +
+                         (plotted.counted ? "" : " (not in the verdict)")),
+               html_text(std::to_string(plotted.pairs.size())), minute(round.started)});
   }
-  return table.html();
+  const size_t rounds = entry.rounds.size();
+  return folded(counted(static_cast<int64_t>(rounds), "round"), table.html(), rounds);
 }
 
 Html pairs_table(const Entry& entry, const std::string& unit) {
-  HtmlTable table("Every pair",
-                  {{"Round", true}, {"Pair", true}, {"First"}, {"Base", true}, {"Arm", true},
-                   {"Counted"}});
+  HtmlTable table("Every pair", {{"Round"},
+                                 {"Pair"},
+                                 {"First"},
+                                 value_column("Base", unit),
+                                 value_column("Arm", unit),
+                                 {"Counted"}});
   int64_t pairs = 0;
   for (size_t i = 0; i < entry.rounds.size(); ++i) {
     size_t number = 0;
@@ -218,28 +228,42 @@ Html pairs_table(const Entry& entry, const std::string& unit) {
 }
 
 Html stated_rounds_table(const Numbers& numbers) {
-  HtmlTable table("Rounds", {{"Round", true}, {"Base", true}, {"Arm", true}});
+  const std::string& unit = numbers.unit;
+  HtmlTable table("Rounds", {{"Round"}, value_column("Base", unit), value_column("Arm", unit)});
   if (numbers.base_values.size() != numbers.arm_values.size()) return {};
   for (size_t i = 0; i < numbers.base_values.size(); ++i) {
     table.add({html_text(std::to_string(i + 1)),
-               html_text(value_text(numbers.base_values[i], numbers.unit)),
-               html_text(value_text(numbers.arm_values[i], numbers.unit))});
+               html_text(value_text(numbers.base_values[i], unit)),
+               html_text(value_text(numbers.arm_values[i], unit))});
   }
   return table.empty() ? Html() : table.html();
 }
 
-Html numbers_section(const Entry& entry, const ReportContext& context) {
-  const std::optional<Plot> plot = plot_of(entry, context.metrics);
-  Html content;
-  const bool numbers = entry.verdict && entry.verdict->numbers && shows_numbers(entry);
-  if (numbers) content += number_facts(*entry.verdict->numbers);
-  if (plot && !entry.rounds.empty()) {
+Html plot_section(const Entry& entry, const ReportContext& context) {
+  if (const std::optional<Plot> plot = plot_of(entry, context.metrics)) {
+    if (entry.rounds.empty()) {
+      const Html table = stated_rounds_table(*entry.verdict->numbers);
+      return section("rounds", "Rounds, as stated", plot_figure(*plot) + table);
+    }
     const std::string unit = unit_of(entry, context.metrics);
-    content += rounds_table(entry, *plot, unit) + pairs_table(entry, unit);
-  } else if (numbers) {
-    content += stated_rounds_table(*entry.verdict->numbers);
+    return section("rounds", "Every pair and round",
+                   plot_figure(*plot) + rounds_table(entry, *plot, unit) + pairs_table(entry, unit));
   }
-  return section("numbers", "The number", content);
+  if (entry.verdict && !shows_numbers(entry)) {
+    return section("rounds", "No number", no_numbers_note(entry));
+  }
+  return {};
+}
+
+Html numbers_section(const Entry& entry) {
+  if (!entry.verdict || !entry.verdict->numbers || !shows_numbers(entry)) return {};
+  return section("numbers", "The number", number_facts(*entry.verdict->numbers));
+}
+
+// Side by side where there is room.
+Html columns(std::string_view style, const Html& left, const Html& right) {
+  if (left.empty() || right.empty()) return left + right;
+  return element("div", {{"class", style}}, element("div", left) + element("div", right));
 }
 
 Html navigation(const Entry& entry, const ReportContext& context) {
@@ -259,12 +283,13 @@ std::string entry_document(const Entry& entry, const ReportContext& context) {
   head += arms_line(entry) + verdict_line(entry) + quality_line(entry);
   head += notice_list(entry, context);
   Html main = element("div", {{"class", "head"}}, head);
-  main += element("div", {{"class", "split"}},
-                  plot_section(entry, context) + why_section(entry, context));
-  main += numbers_section(entry, context);
-  main += dispatch_section(entry) + tokens_section(entry) + memory_section(entry);
-  main += scope_section(entry, context) + environment_section(entry);
-  main += history_section(entry, context) + reproduce_section(entry, context);
+  main += columns("split", plot_section(entry, context),
+                  why_section(entry, context) + numbers_section(entry));
+  main += dispatch_section(entry);
+  main += columns("even", tokens_section(entry), memory_section(entry));
+  main += columns("even", scope_section(entry, context),
+                  environment_section(entry) + history_section(entry, context));
+  main += reproduce_section(entry, context);
   Document document;
   document.title = fmt::format("{}: {} ({})", verdict_word(entry), title_of(entry), entry.id);
   document.root = kRoot;

@@ -264,7 +264,7 @@ Html reproduce_section(const Entry& entry, const ReportContext& context) {
     content += element("pre", element("code", html_lines(commands(entry, context.ledger))));
   }
   HtmlFacts facts;
-  if (!reproduce.command.empty()) facts.add("Measured by", element("code", reproduce.command));
+  if (!reproduce.command.empty()) facts.add("Command", element("code", reproduce.command));
   if (!reproduce.commit.empty()) facts.add("Commit", element("code", reproduce.commit));
   content += facts.html();
   if (!reproduce.queue_text.empty()) {

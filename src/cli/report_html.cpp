@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/report_style.h"
 
@@ -32,6 +34,17 @@ void append_escaped(std::string_view text, std::string& markup) {
   }
 }
 
+// Most text is printable ASCII, which one_line() would leave as it is.
+void append_text(std::string_view text, std::string& markup) {
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c <= 0x7e; });
+  if (plain) {
+    append_escaped(text, markup);
+  } else {
+    append_escaped(one_line(text), markup);
+  }
+}
+
 std::string start_tag(std::string_view tag, std::initializer_list<Attribute> attributes) {
   std::string markup = "<";
   markup += tag;
@@ -40,7 +53,7 @@ std::string start_tag(std::string_view tag, std::initializer_list<Attribute> att
     markup += ' ';
     markup += attribute.name;
     markup += "=\"";
-    append_escaped(one_line(attribute.value), markup);
+    append_text(attribute.value, markup);
     markup += '"';
   }
   return markup;
@@ -84,7 +97,7 @@ Html operator+(Html first, const Html& second) {
 
 Html html_text(std::string_view text) {
   std::string markup;
-  append_escaped(one_line(text), markup);
+  append_text(text, markup);
   return Html::raw(std::move(markup));
 }
 

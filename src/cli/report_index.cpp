@@ -190,7 +190,7 @@ Html facet_table(Facet facet, const Entries& entries, const Counts& totals,
       columns.push_back({group_title(static_cast<Group>(i)), true});
     }
   }
-  HtmlTable table("Verdicts by " + facet_title(facet), columns);
+  HtmlTable table("Verdicts by " + facet_word(facet), columns, "counts");
   for (const auto& [value, of_value] : by_value(facet, entries)) {
     const std::string& name = context.facets->name(facet, value);
     const Counts counts = counts_of(of_value);

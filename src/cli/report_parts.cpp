@@ -126,8 +126,8 @@ Html badge_with_marks(const ledger::Entry& entry) {
   return markup;
 }
 
-HtmlTable::HtmlTable(std::string label, std::vector<HtmlColumn> columns)
-    : label_(std::move(label)), columns_(std::move(columns)) {}
+HtmlTable::HtmlTable(std::string label, std::vector<HtmlColumn> columns, std::string style)
+    : label_(std::move(label)), columns_(std::move(columns)), style_(std::move(style)) {}
 
 void HtmlTable::add(const std::vector<Html>& cells) {
   RECKON_CHECK(cells.size() == columns_.size());
@@ -145,7 +145,7 @@ Html HtmlTable::html() const {
   for (const HtmlColumn& column : columns_) {
     head += element("th", {{"scope", "col"}, {"class", column.number ? "n" : ""}}, column.title);
   }
-  const Html table = element("table", element("caption", {{"class", "hidden"}}, label_) +
+  const Html table = element("table", {{"class", style_}}, element("caption", {{"class", "hidden"}}, label_) +
                                           element("thead", element("tr", head)) +
                                           element("tbody", rows_));
   return element(

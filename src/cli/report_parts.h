@@ -62,7 +62,7 @@ struct HtmlColumn {
 };
 class HtmlTable {
  public:
-  HtmlTable(std::string label, std::vector<HtmlColumn> columns);
+  HtmlTable(std::string label, std::vector<HtmlColumn> columns, std::string style = "");
   void add(const std::vector<Html>& cells);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   [[nodiscard]] Html html() const;
@@ -70,6 +70,7 @@ class HtmlTable {
  private:
   std::string label_;
   std::vector<HtmlColumn> columns_;
+  std::string style_;
   Html rows_;
 };
 

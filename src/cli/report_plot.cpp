@@ -32,7 +32,9 @@ std::string percent_text(double log) {
 
 std::string tick_text(double log) {
   const double percent = std::expm1(log) * 100;
-  return std::fabs(percent) < 1e-9 ? "0%" : fmt::format("{:+.3g}%", percent);
+  if (std::fabs(percent) < 1e-9) return "0%";
+  return std::fabs(percent) < 1000 ? fmt::format("{:+.3g}%", percent)
+                                   : fmt::format("{:+.0f}%", percent);
 }
 
 struct Range {
@@ -265,11 +267,15 @@ double nice_step(double width, int wanted) {
   return 10 * unit;
 }
 
-// Ratios that people read well, as log units, within [low, high].
+// Ratios that people read well, as log units, within [low, high]: fewer of them in a wide range.
 std::vector<double> ratio_ladder(double low, double high) {
+  constexpr double kWide = 1.6;
+  const std::vector<double> ratios = high - low > kWide
+                                         ? std::vector<double>{1, 2, 5}
+                                         : std::vector<double>{1, 1.2, 1.5, 2, 3, 4, 5, 7};
   std::vector<double> ladder;
   for (int decade = -6; decade <= 6; ++decade) {
-    for (const double ratio : {1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0}) {
+    for (const double ratio : ratios) {
       const double log = std::log(ratio) + decade * std::log(10.0);
       if (log >= low && log <= high) ladder.push_back(decade == 0 && ratio == 1 ? 0 : log);
     }

@@ -25,6 +25,7 @@ h3{font-size:13px;margin:14px 0 6px;color:var(--soft);font-weight:600}
 p{margin:6px 0}
 code,pre,.diff{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:.87em}
 code{overflow-wrap:anywhere}
+a>code,time{white-space:nowrap}
 pre{margin:6px 0;padding:10px 12px;background:var(--back);border:1px solid var(--rule);border-radius:6px;white-space:pre-wrap;overflow-wrap:anywhere}
 section{background:var(--panel);border:1px solid var(--rule);border-radius:8px;padding:16px 18px;margin:14px 0;min-width:0}
 .arms{color:var(--soft)}
@@ -38,10 +39,10 @@ section{background:var(--panel);border:1px solid var(--rule);border-radius:8px;p
 .marked{font-size:12px;color:var(--soft);white-space:nowrap}
 .notices{list-style:none;margin:12px 0 0;padding:0}
 .notices li{background:var(--note-back);color:var(--note);border-radius:6px;padding:6px 12px;margin:4px 0}
-.split{display:grid;grid-template-columns:minmax(0,1.7fr) minmax(0,1fr);gap:0 14px;align-items:start}
-.split>:only-child{grid-column:1/-1}
-@media(max-width:860px){.split{display:block}}
-figure{margin:0}
+.split,.even{display:grid;grid-template-columns:minmax(0,1.6fr) minmax(0,1fr);gap:0 14px;align-items:start}
+.even{grid-template-columns:minmax(0,1fr) minmax(0,1fr)}
+@media(max-width:860px){.split,.even{display:block}}
+figure{margin:0;max-width:860px}
 figcaption,.range,.twin{color:var(--soft);font-size:13px}
 .plot{display:block;overflow:visible}
 .plot text{font-size:12px;fill:var(--soft)}
@@ -60,22 +61,26 @@ dl>div{display:grid;grid-template-columns:130px minmax(0,1fr);gap:0 12px}
 dt{color:var(--soft)}
 dd{margin:0;overflow-wrap:anywhere}
 dd ul{margin:0;padding-left:18px}
-.split dl>div{display:block}
-.split dt{font-size:13px}
+#why dl>div{display:block}
+#numbers dl>div{grid-template-columns:110px minmax(0,1fr)}
 .scroll{overflow-x:auto;margin:8px 0}
 table{border-collapse:collapse;width:100%}
 th,td{text-align:left;vertical-align:top;padding:5px 10px 5px 0;border-bottom:1px solid var(--rule);font-weight:400}
 thead th{color:var(--soft);font-size:13px;white-space:nowrap}
 .n{text-align:right;white-space:nowrap}
+.entries .marked{display:block}
+.counts th,.counts td{padding-right:14px}.counts .n{width:1%}
 tbody tr:last-child>*{border-bottom:0}
 .zero{color:var(--rule)}
 .idea code{display:block;color:var(--soft)}
 .day{white-space:nowrap}
+.entries td:nth-child(5){color:var(--soft);font-size:13px}
 .diff{list-style:none;margin:0;padding:0}
 .diff li{padding-left:1.4em;text-indent:-1.4em}
 .diff b{display:inline-block;width:1.4em;text-indent:0}
 .diff code{font-size:1em}
 .minus b{color:var(--bad)}.plus b{color:var(--good)}.side b{color:var(--note)}
+#memory th{white-space:nowrap}
 .bar{display:block;min-width:90px;margin-top:7px}
 .bar .base{fill:var(--soft)}.bar .arm{fill:var(--accent)}.bar .limit{fill:none;stroke:var(--text)}
 details{margin:8px 0}
@@ -96,7 +101,8 @@ footer{padding-top:8px;padding-bottom:30px;color:var(--soft);font-size:13px}
 header,main,footer{padding-left:14px;padding-right:14px}
 section{padding:14px 12px}
 h1{font-size:20px}.verdict{font-size:16px}
-dl>div{display:block}dt{font-size:13px}
+dl>div,#numbers dl>div{grid-template-columns:96px minmax(0,1fr)}dt{font-size:13px;line-height:22px}
+.entries .marked{display:inline}
 .entries thead{display:none}
 .entries tr{display:grid;grid-template-columns:1fr auto;gap:0 10px;padding:8px 0;border-bottom:1px solid var(--rule)}
 .entries td{border:0;padding:0;min-width:0}
