@@ -154,9 +154,9 @@ Result<ExitCode> report(const Cli& cli, const ReportOptions& options) {
   TRY_ASSIGN(context.metrics, known_metrics());
   context.ledger = cli.ledger;
   context.footer = footer_text(entries, options.filter);
-  TRY_ASSIGN(ReportFolder folder,
-             ReportFolder::open(options.folder, options.force ? Occupied::kAccept
-                                                              : Occupied::kRefuse));
+  TRY_ASSIGN(
+      ReportFolder folder,
+      ReportFolder::open(options.folder, options.force ? Occupied::kAccept : Occupied::kRefuse));
   TRY(write_pages(entries, context, folder));
   TRY_ASSIGN(const size_t removed, folder.finish());
   const std::string index = options.folder + "/index.html";

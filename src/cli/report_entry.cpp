@@ -59,8 +59,7 @@ Html notice_list(const Entry& entry, const ReportContext& context) {
       item += html_text(" by ") + entry_link(notice.entry, context, kRoot);
     }
     if (!notice.text.empty()) {
-      item += html_text(notice.entry.empty() ? " " : ": ");
-      item += linked_text(notice.text, context, kRoot);
+      item += html_text(": ") + linked_text(notice.text, context, kRoot);
     }
     items += element("li", item);
   }
@@ -215,11 +214,10 @@ Html pairs_table(const Entry& entry, const std::string& unit) {
   for (size_t i = 0; i < entry.rounds.size(); ++i) {
     size_t number = 0;
     for (const ledger::PairSample& pair : entry.rounds[i].round.pairs) {
-      table.add({html_text(std::to_string(i + 1)),
-                 html_text(pair.warmup ? "" : std::to_string(++number)),
-                 html_text(pair.arm_first ? "arm" : "base"), html_text(value_text(pair.base, unit)),
-                 html_text(value_text(pair.arm, unit)),
-                 html_text(pair.warmup ? "no, warm-up" : "yes")});
+      table.add(
+          {html_text(std::to_string(i + 1)), html_text(pair.warmup ? "" : std::to_string(++number)),
+           html_text(pair.arm_first ? "arm" : "base"), html_text(value_text(pair.base, unit)),
+           html_text(value_text(pair.arm, unit)), html_text(pair.warmup ? "no, warm-up" : "yes")});
       ++pairs;
     }
   }
@@ -246,8 +244,9 @@ Html plot_section(const Entry& entry, const ReportContext& context) {
       return section("rounds", "Rounds, as stated", plot_figure(*plot) + table);
     }
     const std::string unit = unit_of(entry, context.metrics);
-    return section("rounds", "Every pair and round",
-                   plot_figure(*plot) + rounds_table(entry, *plot, unit) + pairs_table(entry, unit));
+    return section(
+        "rounds", "Every pair and round",
+        plot_figure(*plot) + rounds_table(entry, *plot, unit) + pairs_table(entry, unit));
   }
   if (entry.verdict && !shows_numbers(entry)) {
     return section("rounds", "No number", no_numbers_note(entry));

@@ -52,8 +52,8 @@ std::string dispatch_sentence(const Proof& proof) {
 
 // Drawn to the scale of the largest.
 Html bar(uint64_t bytes, uint64_t largest, const char* style) {
-  const double share = largest == 0 ? 0 : 100.0 * static_cast<double>(bytes) /
-                                              static_cast<double>(largest);
+  const double share =
+      largest == 0 ? 0 : 100.0 * static_cast<double>(bytes) / static_cast<double>(largest);
   return Html::raw(fmt::format(
       R"(<svg class="bar" aria-hidden="true" width="100%" height="10"><rect class="{}" width="{:.1f}%" height="10"/></svg>)",
       style, share));
@@ -91,8 +91,8 @@ Html figures(const nlohmann::json& figures) {
   if (!figures.is_object() || figures.empty()) return {};
   HtmlTable table("Figures as reported", {{"Figure"}, {"Value"}});
   for (const auto& [name, value] : figures.items()) {
-    table.add({html_text(name), html_text(value.is_string() ? value.get<std::string>()
-                                                            : value.dump())});
+    table.add(
+        {html_text(name), html_text(value.is_string() ? value.get<std::string>() : value.dump())});
   }
   return element("h3", "Figures as reported") + table.html();
 }
@@ -158,11 +158,11 @@ Html tokens_section(const Entry& entry) {
     facts.add("Compared", "they differ");
   } else {
     const ledger::Divergence& first = *tokens.first_divergence;
-    facts.add("First divergence",
-              fmt::format("position {}: {} in the base arm, {} in the other{}", first.position,
-                          first.base_token, first.arm_token,
-                          first.margin ? fmt::format(" (logit margin {:.3g})", *first.margin)
-                                       : ""));
+    facts.add(
+        "First divergence",
+        fmt::format("position {}: {} in the base arm, {} in the other{}", first.position,
+                    first.base_token, first.arm_token,
+                    first.margin ? fmt::format(" (logit margin {:.3g})", *first.margin) : ""));
     facts.add("Prompt", first.prompt.empty() ? "random tokens" : first.prompt);
   }
   if (tokens.mean_kl) facts.add("Mean KL", fmt::format("{:.3g} nats a token", *tokens.mean_kl));
@@ -272,9 +272,9 @@ Html reproduce_section(const Entry& entry, const ReportContext& context) {
         details("The queue", element("pre", element("code", html_lines(reproduce.queue_text))));
   }
   content += element("p", {{"class", "twin"}},
-                     html_text("The same as text: ") +
-                         link(entry.id + ".txt", entry.id + ".txt") + html_text(", or ") +
-                         element("code", "reckon ledger show " + entry.id) + html_text("."));
+                     html_text("The same as text: ") + link(entry.id + ".txt", entry.id + ".txt") +
+                         html_text(", or ") + element("code", "reckon ledger show " + entry.id) +
+                         html_text("."));
   return section("reproduce", "Reproduce", content);
 }
 

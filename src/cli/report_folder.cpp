@@ -48,9 +48,9 @@ Result<ReportFolder> ReportFolder::open(const std::string& path, Occupied occupi
 }
 
 Status ReportFolder::mark(std::string_view state) const {
-  return replace_file((path_ / kMarker).string(),
-                      fmt::format("{}: a report of a Reckon ledger; made anew by the next one\n",
-                                  state));
+  return replace_file(
+      (path_ / kMarker).string(),
+      fmt::format("{}: a report of a Reckon ledger; made anew by the next one\n", state));
 }
 
 Status ReportFolder::write(const std::string& file, std::string_view text) {

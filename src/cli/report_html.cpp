@@ -70,7 +70,7 @@ Html head_of(const Document& document) {
   inside += empty_element(
       "meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
   inside += empty_element("meta", {{"http-equiv", "Content-Security-Policy"},
-                                 {"content", content_policy(!document.script.empty())}});
+                                   {"content", content_policy(!document.script.empty())}});
   inside += empty_element("meta", {{"name", "color-scheme"}, {"content", "light dark"}});
   inside += element("title", document.title);
   return inside + element("style", Html::raw(std::string(kReportStyle)));
@@ -78,8 +78,8 @@ Html head_of(const Document& document) {
 
 Html body_of(const Document& document) {
   Html inside = element("a", {{"class", "skip"}, {"href", "#main"}}, "Skip to the content");
-  Html bar = element("a", {{"class", "home"}, {"href", document.root + "index.html"}},
-                     "Reckon ledger");
+  Html bar =
+      element("a", {{"class", "home"}, {"href", document.root + "index.html"}}, "Reckon ledger");
   bar += document.navigation;
   inside += element("header", element("nav", {{"aria-label", "Where this page is"}}, bar));
   inside += element("main", {{"id", "main"}}, document.main);
@@ -150,8 +150,9 @@ Html link(std::string_view target, std::string_view text) {
 }
 
 std::string document_text(const Document& document) {
-  const Html page = element("html", {{"lang", "en"}},
-                            element("head", head_of(document)) + element("body", body_of(document)));
+  const Html page =
+      element("html", {{"lang", "en"}},
+              element("head", head_of(document)) + element("body", body_of(document)));
   return "<!DOCTYPE html>\n" + page.markup() + "\n";
 }
 

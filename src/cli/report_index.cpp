@@ -17,8 +17,8 @@ using ledger::Entry;
 using Entries = std::vector<const Entry*>;
 using Counts = std::array<int64_t, kGroups>;
 
-constexpr size_t kNewest = 40;        // on the index
-constexpr size_t kPagesAround = 2;    // of the current one, that a pager names
+constexpr size_t kNewest = 20;      // on the index
+constexpr size_t kPagesAround = 2;  // of the current one, that a pager names
 constexpr std::string_view kUnfinished = "unfinished";
 
 Counts counts_of(const Entries& entries) {
@@ -78,8 +78,7 @@ Html count_link(const std::string& file, const std::string& text, int64_t count,
                 const std::string& style) {
   const Html content =
       html_text(text + " ") + element("span", {{"class", "count"}}, grouped(count));
-  return element("a",
-                 {{"class", style}, {"href", file}, {"aria-current", current ? "page" : ""}},
+  return element("a", {{"class", style}, {"href", file}, {"aria-current", current ? "page" : ""}},
                  content);
 }
 
@@ -199,10 +198,9 @@ Html facet_table(Facet facet, const Entries& entries, const Counts& totals,
     for (int i = 0; i < kGroups; ++i) {
       const auto at = static_cast<size_t>(i);
       if (totals[at] == 0) continue;
-      cells.push_back(counts[at] == 0
-                          ? element("span", {{"class", "zero"}}, "0")
-                          : link(list_file(name, group_slug(static_cast<Group>(i))),
-                                 grouped(counts[at])));
+      cells.push_back(counts[at] == 0 ? element("span", {{"class", "zero"}}, "0")
+                                      : link(list_file(name, group_slug(static_cast<Group>(i))),
+                                             grouped(counts[at])));
     }
     table.add(cells);
   }
@@ -266,15 +264,19 @@ std::string index_document(const Entries& entries, const ReportContext& context)
     main += group_filter(all, "") + search_form();
     Html newest = entries_table(entries, 0, kNewest, "", "Newest entries");
     if (entries.size() > kNewest) {
-      newest += element("p", link(list_file("", ""),
-                                  fmt::format("All {} entries", grouped(static_cast<int64_t>(
-                                                                    entries.size())))));
+      newest += element(
+          "p", link(list_file("", ""),
+                    fmt::format("All {} entries", grouped(static_cast<int64_t>(entries.size())))));
     }
     main += section("newest", "Newest", newest);
     for (const Facet facet : kFacets) main += facet_table(facet, entries, counts, context);
   }
   Document document;
   document.title = "Ledger of experiments";
+  for (const Facet facet : kFacets) {
+    if (entries.empty()) break;
+    document.navigation += link("#by-" + facet_word(facet), "By " + facet_word(facet));
+  }
   document.main = main;
   document.footer = context.footer;
   if (!entries.empty()) document.script = std::string(kSearchScript);
@@ -285,7 +287,7 @@ std::string search_data(const Entries& entries) {
   std::string text = "reckonEntries([\n";
   for (const Entry* entry : entries) {
     const nlohmann::json row = {entry->id,
-                                group_slug(group_of(*entry)),
+                                group_title(group_of(*entry)),
                                 verdict_word(*entry),
                                 join(marks_of(*entry), " "),
                                 effect_of(*entry),

@@ -200,7 +200,8 @@ std::string day_of(std::string_view time) {
 bool shows_numbers(const Entry& entry) {
   if (!entry.verdict) return true;
   const Verdict verdict = entry.verdict->verdict;
-  return verdict != Verdict::kVoid && verdict != Verdict::kBroke && verdict != Verdict::kOutOfMemory;
+  return verdict != Verdict::kVoid && verdict != Verdict::kBroke &&
+         verdict != Verdict::kOutOfMemory;
 }
 
 std::string effect_of(const Entry& entry) {
@@ -228,7 +229,8 @@ std::string quality_of(const Entry& entry) {
     if (tokens->identical) {
       parts.push_back(fmt::format("{} compared, identical", counted(tokens->compared, "token")));
     } else if (tokens->first_divergence) {
-      parts.push_back(fmt::format("tokens part at position {}", tokens->first_divergence->position));
+      parts.push_back(
+          fmt::format("tokens part at position {}", tokens->first_divergence->position));
     } else {
       parts.push_back("tokens differ");
     }
@@ -250,10 +252,8 @@ std::string quality_of(const Entry& entry) {
 std::vector<Notice> notices_of(const Entry& entry) {
   std::vector<Notice> notices;
   if (entry.imported) {
-    notices.push_back({"Reported",
-                       fmt::format("by {}; not measured here",
-                                   entry.import_source.empty() ? "others" : entry.import_source),
-                       ""});
+    notices.push_back({"Reported, not measured here",
+                       entry.import_source.empty() ? "no source given" : entry.import_source, ""});
   }
   if (entry.status != EntryStatus::kOpen) {
     notices.push_back({capitalised(std::string(entry_status_name(entry.status))),
@@ -265,8 +265,8 @@ std::vector<Notice> notices_of(const Entry& entry) {
     notices.push_back({"Unfinished", join(entry.unfinished_because(), ", "), ""});
   }
   if (!entry.idea.force_reason.empty()) {
-    notices.push_back({"Forced", "measured although the ledger knew: " + entry.idea.force_reason,
-                       ""});
+    notices.push_back(
+        {"Forced", "measured although the ledger knew: " + entry.idea.force_reason, ""});
   }
   return notices;
 }
@@ -297,8 +297,8 @@ std::optional<Plot> plot_of(const Entry& entry, const Metrics& metrics) {
     if (!round) return std::nullopt;
     if (entry.verdict && !entry.verdict->rounds.empty()) {
       const std::vector<std::string>& counted_rounds = entry.verdict->rounds;
-      round->counted = std::find(counted_rounds.begin(), counted_rounds.end(),
-                                 measured.round.id) != counted_rounds.end();
+      round->counted = std::find(counted_rounds.begin(), counted_rounds.end(), measured.round.id) !=
+                       counted_rounds.end();
     }
     const auto& pairs = measured.round.pairs;
     plot.warmups += static_cast<int>(

@@ -12,8 +12,8 @@
 namespace reckon::cli {
 namespace {
 
-constexpr size_t kIdLength = 15;        // "rk-" and 12 characters
-constexpr size_t kLongestName = 60;     // of a facet's value in a file name
+constexpr size_t kIdLength = 15;     // "rk-" and 12 characters
+constexpr size_t kLongestName = 60;  // of a facet's value in a file name
 constexpr std::string_view kNone = "none";
 
 std::string file_word(const std::string& value) {
@@ -145,12 +145,12 @@ Html HtmlTable::html() const {
   for (const HtmlColumn& column : columns_) {
     head += element("th", {{"scope", "col"}, {"class", column.number ? "n" : ""}}, column.title);
   }
-  const Html table = element("table", {{"class", style_}}, element("caption", {{"class", "hidden"}}, label_) +
-                                          element("thead", element("tr", head)) +
-                                          element("tbody", rows_));
+  const Html table = element("table", {{"class", style_}},
+                             element("caption", {{"class", "hidden"}}, label_) +
+                                 element("thead", element("tr", head)) + element("tbody", rows_));
   return element(
-      "div",
-      {{"class", "scroll"}, {"role", "region"}, {"tabindex", "0"}, {"aria-label", label_}}, table);
+      "div", {{"class", "scroll"}, {"role", "region"}, {"tabindex", "0"}, {"aria-label", label_}},
+      table);
 }
 
 void HtmlFacts::add(std::string_view label, const Html& value) {

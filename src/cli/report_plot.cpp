@@ -100,8 +100,8 @@ class Drawing {
   }
   // The place of a part (0 to 1) of a column.
   [[nodiscard]] double x(size_t column, double part) const {
-    return kLeft + (kRight - kLeft) * (static_cast<double>(column) + part) /
-                       static_cast<double>(columns_);
+    return kLeft +
+           (kRight - kLeft) * (static_cast<double>(column) + part) / static_cast<double>(columns_);
   }
 
   void line(const char* style, double x1, double y1, double x2, double y2) {
@@ -111,19 +111,18 @@ class Drawing {
   }
 
   void label(const char* style, double x, double y, const std::string& text) {
-    markup_ += element("text",
-                       {{"class", style},
-                        {"x", fmt::format("{:.2f}%", x)},
-                        {"y", fmt::format("{:.1f}", y)}},
-                       text);
+    markup_ += element(
+        "text",
+        {{"class", style}, {"x", fmt::format("{:.2f}%", x)}, {"y", fmt::format("{:.1f}", y)}},
+        text);
   }
 
   void band() {
     if (!plot_.band) return;
     const double top = y(plot_.band->high);
-    markup_ += Html::raw(fmt::format(
-        R"(<rect class="band" x="{:g}%" y="{:.1f}" width="{:g}%" height="{:.1f}"/>)", kLeft, top,
-        kRight - kLeft, std::max(1.0, y(plot_.band->low) - top)));
+    markup_ += Html::raw(
+        fmt::format(R"(<rect class="band" x="{:g}%" y="{:.1f}" width="{:g}%" height="{:.1f}"/>)",
+                    kLeft, top, kRight - kLeft, std::max(1.0, y(plot_.band->low) - top)));
   }
 
   void grid() {

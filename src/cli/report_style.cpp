@@ -74,7 +74,7 @@ tbody tr:last-child>*{border-bottom:0}
 .zero{color:var(--rule)}
 .idea code{display:block;color:var(--soft)}
 .day{white-space:nowrap}
-.entries td:nth-child(5){color:var(--soft);font-size:13px}
+.entries td:nth-child(4),.entries td:nth-child(5){color:var(--soft);font-size:13px}
 .diff{list-style:none;margin:0;padding:0}
 .diff li{padding-left:1.4em;text-indent:-1.4em}
 .diff b{display:inline-block;width:1.4em;text-indent:0}
@@ -94,7 +94,7 @@ summary{cursor:pointer;color:var(--accent)}
 #search-form[hidden]{display:none}
 input,select{font:inherit;color:inherit;background:var(--panel);border:1px solid var(--rule);border-radius:6px;padding:4px 8px;max-width:100%}
 input{flex:1 1 220px}
-select{flex:0 1 150px}
+select{flex:0 1 150px;width:150px;min-width:0}
 output{flex:1 0 100%;color:var(--soft);font-size:13px}
 footer{padding-top:8px;padding-bottom:30px;color:var(--soft);font-size:13px}
 @media(max-width:640px){
@@ -135,7 +135,7 @@ let entries=null,loading=false;
 function node(tag,text,style){const made=document.createElement(tag);if(text)made.textContent=text;if(style)made.className=style;return made}
 function row(entry){
 const line=node("tr"),verdict=node("td"),idea=node("td","","idea"),to=node("a",entry[5]);
-verdict.append(node("span",entry[2],"badge "+entry[1]+" "+entry[2].toLowerCase())," ",node("span",entry[3],"marked"));
+verdict.append(node("span",entry[2],"badge "+entry[1].toLowerCase()+" "+entry[2].toLowerCase())," ",node("span",entry[3],"marked"));
 to.href="entries/"+entry[0]+".html";idea.append(to,node("code",entry[6]));
 line.append(verdict,node("td",entry[4],"n"),idea,node("td",entry[8]),node("td",entry[9]),node("td",entry[10],"day"));
 return line}

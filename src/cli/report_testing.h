@@ -24,7 +24,8 @@ inline ledger::Entry report_entry(char letter, int day, const std::string& idea)
   entry.idea.claim = 0.02;
   entry.idea.device_name = "Some GPU";
   entry.idea.model_name = "models/big.gguf";
-  entry.idea.reproduce = {"reckon queue run queue.yaml", "name: again\nexperiments: []\n", "c0ffee"};
+  entry.idea.reproduce = {"reckon queue run queue.yaml", "name: again\nexperiments: []\n",
+                          "c0ffee"};
   ledger::Scope& scope = entry.idea.scope;
   scope.switch_key = "prefill.tile_order";
   scope.base_value = "row";
@@ -148,7 +149,8 @@ inline ledger::Entry diverging_entry() {
 inline ledger::Entry superseded_entry() {
   ledger::Entry entry = report_entry('f', 5, "Send three rows to the single-stream kernel");
   add_report_rounds(entry, 2, -0.1, 0.01);
-  report_verdict(entry, ledger::Verdict::kLost, -0.1).mechanism = "The kernel takes a row at a time";
+  report_verdict(entry, ledger::Verdict::kLost, -0.1).mechanism =
+      "The kernel takes a row at a time";
   entry.status = ledger::EntryStatus::kSuperseded;
   entry.status_reason = "measured with all rows in one stream";
   entry.superseded_by = test_id('e');
@@ -236,9 +238,9 @@ inline ledger::Entry hostile_entry() {
 
 inline ledger::Ledger report_ledger() {
   ledger::Ledger ledger;
-  ledger.entries = {finished_entry(),   void_entry(),       broke_entry(),    superseded_entry(),
-                    diverging_entry(),  overturned_entry(), reported_entry(), floor_entry(),
-                    too_large_entry(),  open_entry(),       hostile_entry()};
+  ledger.entries = {finished_entry(),  void_entry(),       broke_entry(),    superseded_entry(),
+                    diverging_entry(), overturned_entry(), reported_entry(), floor_entry(),
+                    too_large_entry(), open_entry(),       hostile_entry()};
   return ledger;
 }
 
