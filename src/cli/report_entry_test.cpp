@@ -32,9 +32,7 @@ class ReportPages : public testing::Test {
 
   HtmlNode page(char letter) {
     HtmlNode page;
-    EXPECT_EQ(HtmlReader::read(
-                  entry_document(*ledger_.find(test_id(letter)), context_), page),
-              "")
+    EXPECT_EQ(HtmlReader::read(entry_document(*ledger_.find(test_id(letter)), context_), page), "")
         << letter;
     return page;
   }

@@ -9,8 +9,7 @@ namespace reckon::cli {
 namespace {
 
 TEST(ReportHtml, EscapesTextAndAttributes) {
-  EXPECT_EQ(html_text("a<b> & \"c\" 'd'").markup(),
-            "a&lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;");
+  EXPECT_EQ(html_text("a<b> & \"c\" 'd'").markup(), "a&lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;");
   EXPECT_EQ(element("a", {{"href", "x\"><script>"}, {"class", ""}}, "y").markup(),
             "<a href=\"x&quot;&gt;&lt;script&gt;\">y</a>");
   EXPECT_EQ(html_text("a\x1b[31m\n\xff\xc3\xa9").markup(), "a\\x1b[31m \\xff\xc3\xa9");

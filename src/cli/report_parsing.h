@@ -76,8 +76,8 @@ class HtmlReader {
   }
   std::string word() {
     std::string word;
-    while (at_ < page_.size() && (std::isalnum(static_cast<unsigned char>(page_[at_])) != 0 ||
-                                  page_[at_] == '-')) {
+    while (at_ < page_.size() &&
+           (std::isalnum(static_cast<unsigned char>(page_[at_])) != 0 || page_[at_] == '-')) {
       word += page_[at_++];
     }
     if (word.empty()) fail("a name expected");

@@ -116,7 +116,8 @@ body{font-size:10.5pt}
 header nav,.chips,.pager,#search-form,.skip{display:none}
 main,footer{max-width:none;padding:0}
 section{border:0;border-top:1px solid var(--rule);border-radius:0;padding:8px 0;margin:6px 0}
-figure,tr,li,dl>div{break-inside:avoid}
+figure,tr,li,dl>div,#why,#numbers,#tokens,#memory,#reproduce{break-inside:avoid}
+#reproduce details::details-content{content-visibility:visible;height:auto}
 h2,h3{break-after:avoid}
 .notices li{border:1px solid var(--rule)}
 .scroll{overflow:visible}
