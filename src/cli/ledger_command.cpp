@@ -14,6 +14,7 @@
 #include "cli/ledger_filter.h"
 #include "cli/ledger_json.h"
 #include "cli/ledger_replay.h"
+#include "cli/ledger_report.h"
 #include "cli/ledger_text.h"
 #include "cli/ledger_upkeep.h"
 #include "cli/output.h"
@@ -145,6 +146,7 @@ void add_ledger_command(Cli& cli) {
   add_ledger_upkeep(cli, *group);
   add_ledger_exchange(cli, *group);
   add_ledger_replay(cli, *group);
+  add_ledger_report(cli, *group);
   group->footer(
       "Examples:\n"
       "  reckon ledger list --verdict WON\n"

@@ -157,6 +157,39 @@ TEST_F(LedgerCommand, AmendsEntriesWithReasons) {
   EXPECT_THAT(ledger({"list"}).out, HasSubstr("LOST (overturned)"));
 }
 
+TEST_F(LedgerCommand, ReportsAsPages) {
+  const Finished made = ledger({"report", "-o", "report"});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(made.out, "4 entries in report/index.html\n");
+  const std::string id = entry_with("LOST");
+  const std::string page = file_text(sandbox_.path("report/entries/" + id + ".html"));
+  EXPECT_THAT(page,
+              AllOf(HasSubstr("Run the prompt in one chunk"), HasSubstr("<svg class=\"plot\"")));
+  // The twin is what `show` prints, and the pairs.
+  EXPECT_THAT(file_text(sandbox_.path("report/entries/" + id + ".txt")),
+              StartsWith(ledger({"show", id}).out));
+  const std::string index = file_text(sandbox_.path("report/index.html"));
+  EXPECT_THAT(index, HasSubstr("4 entries: 4 measured here."));
+
+  // The same ledger gives the same pages; a filter takes the others away.
+  EXPECT_EQ(ledger({"report", "-o", "report"}).code, 0);
+  EXPECT_EQ(file_text(sandbox_.path("report/index.html")), index);
+  const Finished lost = ledger({"report", "-o", "report", "--verdict", "lost", "--json"});
+  EXPECT_EQ(lost.json()["entries"], 1);
+  EXPECT_GT(lost.json()["removed"], 6);
+  EXPECT_FALSE(
+      std::filesystem::exists(sandbox_.path("report/entries/" + entry_with("VOID") + ".html")));
+}
+
+TEST_F(LedgerCommand, ReportsOnlyWhereNothingElseLies) {
+  const Finished refused = ledger({"report", "-o", "ledger"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(refused.one_error_line()) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("no report wrote"));
+  EXPECT_EQ(ledger({"report", "-o", "out", "--verdict", "WIN"}).code, 2);
+  EXPECT_FALSE(std::filesystem::exists(sandbox_.path("out")));
+}
+
 TEST_F(LedgerCommand, GivesTheQueueThatReproducesAnEntry) {
   const Finished queue = ledger({"show", entry_with("LOST"), "--queue"});
   EXPECT_EQ(queue.code, 0);

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/text.h"
 #include "cli/page.h"
+#include "cli/report_model.h"
 #include "cli/terminal.h"
 #include "experiment/verdict_text.h"
 #include "experiment/words.h"
@@ -170,12 +171,16 @@ void add_reasons(Page& page, const VerdictBody& verdict) {
 }
 
 void add_verdict(Page& page, const Entry& entry, const std::string& unit) {
-  add_rounds(page, entry, unit);
+  if (shows_numbers(entry)) {
+    add_rounds(page, entry, unit);
+  } else if (!entry.rounds.empty()) {
+    page.line("rounds", counted(static_cast<int64_t>(entry.rounds.size()), "round") +
+                            " measured; their numbers are no result");
+  }
   if (!entry.verdict) return;
   const VerdictBody& verdict = *entry.verdict;
-  if (verdict.numbers) {
-    add_numbers(page, *verdict.numbers);
-  }
+  page.field("quality cost", quality_of(entry));
+  if (verdict.numbers && shows_numbers(entry)) add_numbers(page, *verdict.numbers);
   if (verdict.proof) add_proof(page, *verdict.proof);
   if (verdict.tokens) add_tokens(page, *verdict.tokens);
   add_memory(page, verdict);
