@@ -80,10 +80,10 @@ Html rows_table(std::span<const Row* const> rows, std::string_view label) {
                      element("thead", element("tr", titles)) + element("tbody", lines));
 }
 
-Html verdict_chips(const RowCounts& counts, const std::string& facet_name,
-                   std::string_view current, const std::string& root) {
-  Html links = count_link(root + list_file(facet_name, ""), "all", counts.all, current.empty(),
-                          "chip");
+Html verdict_chips(const RowCounts& counts, const std::string& facet_name, std::string_view current,
+                   const std::string& root) {
+  Html links =
+      count_link(root + list_file(facet_name, ""), "all", counts.all, current.empty(), "chip");
   for (int i = 0; i < kGroups; ++i) {
     const auto group = static_cast<Group>(i);
     if (counts.of(group) == 0) continue;
