@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/hash.h"
@@ -110,24 +111,68 @@ TEST_F(FileHash, NoFolderAndSmallFilesAreHashedEachTime) {
   EXPECT_EQ(file_hash(MappedFile::copy_of("memory", "bytes"), {cache(), 1}), hash_hex("bytes"));
 }
 
+using Paths = std::vector<fs::path>;
+
+Paths files_in(const std::string& folder) {
+  Paths found;
+  for (const auto& entry : fs::directory_iterator(folder)) found.push_back(entry.path());
+  return found;
+}
+
 TEST(NewFile, ADraftGoesUnlessItGetsItsName) {
   TestFolder folder;
   const std::string path = folder.write("kept", "old");
   {
-    NewFile draft = NewFile::beside(path);
-    EXPECT_EQ(draft.path().size(), path.size() + 1 + kDraftLetters);
+    NewFile draft = NewFile::named_draft(path);
+    EXPECT_TRUE(draft.path().starts_with(folder.path() + "/.kept.reckon-draft-")) << draft.path();
     ASSERT_TRUE(draft.write("half").ok());
     ASSERT_TRUE(draft.write_at(1, "A").ok());
     EXPECT_EQ(read_file(draft.path()), "hAlf");
   }
   EXPECT_EQ(read_file(path), "old");
+  {
+    NewFile draft = NewFile::named_draft(path);
+    ASSERT_TRUE(draft.write("named").ok());
+    ASSERT_TRUE(draft.rename_to(path).ok());
+  }
+  EXPECT_EQ(read_file(path), "named");
   ASSERT_TRUE(replace_file(path, "new").ok());
   EXPECT_EQ(read_file(path), "new");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
+  EXPECT_EQ(files_in(folder.path()), Paths{path});
   EXPECT_FALSE(replace_file(folder.path() + "/no/such", "x").ok());
   fs::create_directory(folder.path() + "/taken");
   EXPECT_FALSE(replace_file(folder.path() + "/taken", "x").ok());
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 2);
+  EXPECT_EQ(files_in(folder.path()).size(), 2U);
+}
+
+TEST(NewFile, ADraftHasNoNameWhereTheFileSystemCanDoWithout) {
+  TestFolder folder;
+  const NewFile draft = NewFile::beside(folder.path() + "/file");
+  if (draft.path() != folder.path() + "/file") GTEST_SKIP() << "no files without a name here";
+  EXPECT_EQ(files_in(folder.path()), Paths{});
+}
+
+TEST(NewFile, OnlyDraftsThatNobodyHasAreRemoved) {
+  TestFolder folder;
+  const std::string path = folder.path() + "/file";
+  const std::string digits = "0123456789abcdef";
+  folder.write(".file.reckon-draft-" + digits, "MAGIC and more");
+  folder.write(".file.reckon-draft-1123456789abcdef", "");
+  Paths kept{folder.write("file.backup", "MAGIC"),
+             folder.write("file.sha256", "MAGIC"),
+             folder.write(".file.reckon-draft-backup", "MAGIC"),
+             folder.write(".file.reckon-draft-012345678", "MAGIC"),
+             folder.write(".file.reckon-draft-2123456789abcdef", "a user's"),
+             folder.write(".other.reckon-draft-" + digits, "MAGIC")};
+  NewFile held = NewFile::named_draft(path);
+  ASSERT_TRUE(held.write("MAGIC").ok());
+  kept.emplace_back(held.path());
+  const std::string_view magic = "MAGIC";
+  remove_drafts(path, {&magic, 1});
+  Paths left = files_in(folder.path());
+  std::ranges::sort(left);
+  std::ranges::sort(kept);
+  EXPECT_EQ(left, kept);
 }
 
 }  // namespace
