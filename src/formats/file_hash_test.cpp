@@ -1,6 +1,7 @@
 #include "formats/file_hash.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 
 class FileHash : public ::testing::Test {
  protected:
-  // An hour old, so that it counts as settled.
+  // With the time of an hour ago.
   void write(std::string_view bytes, std::chrono::minutes age = std::chrono::minutes(60)) {
     path_ = folder_.write("model", bytes);
     fs::last_write_time(path_, fs::file_time_type::clock::now() - age);
@@ -24,7 +25,7 @@ class FileHash : public ::testing::Test {
   [[nodiscard]] std::string hash() const {
     const auto file = MappedFile::open(path_);
     EXPECT_TRUE(file.ok());
-    return file_hash(*file, {cache(), 1});
+    return file_hash(*file, {cache(), 1, settled_ns_});
   }
   [[nodiscard]] std::string cache() const { return folder_.path() + "/cache"; }
   [[nodiscard]] std::vector<fs::path> records() const {
@@ -51,6 +52,7 @@ class FileHash : public ::testing::Test {
 
   TestFolder folder_;
   std::string path_;
+  int64_t settled_ns_ = 0;
 };
 
 const std::string kForged(32, 'f');
@@ -81,9 +83,42 @@ TEST_F(FileHash, AnotherSizeOrTimeIsReadAgain) {
 }
 
 TEST_F(FileHash, WhatWasJustWrittenIsNotRemembered) {
-  write("new", std::chrono::minutes(0));
-  EXPECT_EQ(hash(), hash_hex("new"));
-  EXPECT_TRUE(records().empty());
+  settled_ns_ = FileHashOptions().settled_ns;
+  for (const int minutes : {0, 60}) {  // a time that was set back is a change, too
+    write("new", std::chrono::minutes(minutes));
+    EXPECT_EQ(hash(), hash_hex("new"));
+    EXPECT_TRUE(records().empty());
+  }
+}
+
+// Writes through a mapping and sets the file's times back, as far as that goes: what they are until
+// the system has written the page.
+TEST_F(FileHash, AChangedSampleIsReadAgain) {
+  const std::string pages(64 * 4096, 'x');
+  write(pages);
+  const auto time = fs::last_write_time(path_);
+  const auto opened = MappedFile::open(path_);
+  ASSERT_TRUE(opened.ok());
+  (void)file_hash(*opened, {cache(), 1, 0});
+  forge(kForged);
+  EXPECT_EQ(file_hash(*opened, {cache(), 1, 0}), kForged);
+  std::fstream(path_, std::ios::in | std::ios::out | std::ios::binary).seekp(70'000).put('y');
+  fs::last_write_time(path_, time);
+  std::string changed = pages;
+  changed[70'000] = 'y';
+  // The stamp is still that of opened.
+  EXPECT_EQ(file_hash(*opened, {cache(), 1, 0}), hash_hex(changed));
+}
+
+TEST_F(FileHash, WaitsForNoPipe) {
+  write("one");
+  (void)hash();
+  const fs::path record = records().at(0);
+  fs::remove(record);
+  ASSERT_EQ(mkfifo(record.c_str(), 0600), 0);
+  EXPECT_EQ(hash(), hash_hex("one"));
+  forge(kForged);  // a file has taken its place
+  EXPECT_EQ(hash(), kForged);
 }
 
 TEST_F(FileHash, ADamagedRecordCountsForNothing) {
@@ -104,11 +139,11 @@ TEST_F(FileHash, NoFolderAndSmallFilesAreHashedEachTime) {
   write("one");
   const auto file = MappedFile::open(path_);
   ASSERT_TRUE(file.ok());
-  EXPECT_EQ(file_hash(*file, {"", 1}), hash_hex("one"));
-  EXPECT_EQ(file_hash(*file, {cache(), 4}), hash_hex("one"));
-  EXPECT_EQ(file_hash(*file, {path_ + "/no/folder", 1}), hash_hex("one"));
+  EXPECT_EQ(file_hash(*file, {"", 1, 0}), hash_hex("one"));
+  EXPECT_EQ(file_hash(*file, {cache(), 4, 0}), hash_hex("one"));
+  EXPECT_EQ(file_hash(*file, {path_ + "/no/folder", 1, 0}), hash_hex("one"));
   EXPECT_TRUE(records().empty());
-  EXPECT_EQ(file_hash(MappedFile::copy_of("memory", "bytes"), {cache(), 1}), hash_hex("bytes"));
+  EXPECT_EQ(file_hash(MappedFile::copy_of("memory", "bytes"), {cache(), 1, 0}), hash_hex("bytes"));
 }
 
 using Paths = std::vector<fs::path>;
