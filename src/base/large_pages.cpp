@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <system_error>
 
 namespace reckon {
 namespace {
@@ -27,12 +28,17 @@ LargePages::LargePages(void* memory, uint64_t bytes) {
 
 void LargePages::start() {
   if (!collapses_) return;
-  worker_ = std::jthread([first = first_, end = end_](const std::stop_token& stop) {
+  const auto collapse = [first = first_, end = end_](const std::stop_token& stop) {
     for (uintptr_t page = first; page < end && !stop.stop_requested(); page += kLargePage) {
       // Of other errors, such as a page that the kernel holds, the next page knows nothing.
       if (!advise(page, kLargePage, kCollapse) && (errno == ENOMEM || errno == EINVAL)) return;
     }
-  });
+  };
+  try {
+    worker_ = std::jthread(collapse);
+  } catch (const std::system_error&) {
+    collapses_ = false;  // no thread to be had: the pages stay small
+  }
 }
 
 }  // namespace reckon

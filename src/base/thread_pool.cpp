@@ -1,5 +1,6 @@
 #include "base/thread_pool.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -57,6 +59,15 @@ struct ThreadPool::State {
   std::mutex mutex;
   std::condition_variable wake;
 
+  void end() {
+    {
+      const std::lock_guard lock(mutex);
+      stop = true;
+    }
+    wake.notify_all();
+    for (std::thread& started : workers) started.join();
+  }
+
   void run_tasks(int thread) {
     while (true) {
       const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
@@ -91,17 +102,18 @@ ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
   RECKON_CHECK(threads >= 0);
   state_->threads = threads == 0 ? available_cores() : threads;
   for (int t = 1; t < state_->threads; ++t) {
-    state_->workers.emplace_back([state = state_.get(), t] { state->worker(t); });
+    try {
+      state_->workers.emplace_back([state = state_.get(), t] { state->worker(t); });
+    } catch (const std::system_error& error) {
+      state_->end();
+      throw std::system_error(error.code(),
+                              fmt::format("cannot start thread {} of {}", t + 1, state_->threads));
+    }
   }
 }
 
 ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->stop = true;
-  }
-  state_->wake.notify_all();
-  for (std::thread& worker : state_->workers) worker.join();
+  state_->end();
 }
 
 int ThreadPool::threads() const {

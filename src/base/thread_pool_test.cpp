@@ -1,10 +1,15 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -54,6 +59,27 @@ TEST(ThreadPool, WhatTasksWroteIsVisibleAfterTheLoop) {
   std::vector<int64_t> squares(10000);
   pool.parallel_for(10000, [&](int64_t i) { squares[static_cast<size_t>(i)] = i * i; });
   EXPECT_EQ(std::accumulate(squares.begin(), squares.end(), int64_t{0}), 333283335000);
+}
+
+// In a child with no room for the stacks of so many.
+TEST(ThreadPool, SaysWhichThreadCouldNotBeStarted) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const rlimit room{size_t{1} << 28, size_t{1} << 28};
+    if (setrlimit(RLIMIT_AS, &room) != 0) _exit(99);
+    try {
+      const ThreadPool pool(10'000);
+    } catch (const std::system_error& error) {
+      const std::string_view what = error.what();
+      _exit(what.starts_with("cannot start thread ") && what.find(" of 10000: ") != what.npos ? 0
+                                                                                              : 1);
+    }
+    _exit(2);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(ThreadPool, APoolWithoutWorkEnds) {

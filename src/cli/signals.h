@@ -1,7 +1,14 @@
+// What signals mean to this program.
+//
 // A clean stop: the first SIGINT or SIGTERM is noted, the second one ends the process as ever.
 #pragma once
 
 namespace reckon::cli {
+
+// Once, by main(): a model file that is cut short while it is mapped (SIGBUS) ends the program with
+// one line that names it and kExitFailed, and a file that grows beyond the limit of the shell
+// (SIGXFSZ) fails as a full disk does. Any other SIGBUS does what it ever did.
+void prepare_signals();
 
 // Lives around the work that can be stopped; one at a time. Async-signal-safe throughout.
 class StopSignals {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/broken_weights.h"
 #include "engine/stop_text.h"
 #include "formats/utf8_stream.h"
 
@@ -51,7 +52,9 @@ class TextOutput {
 
 Result<kernels::Pick> pick_on_host(Session& session, Sampler& sampler) {
   TRY_ASSIGN(const std::span<const float> logits, session.logits());
-  return sampler.pick(logits);
+  Result<kernels::Pick> pick = sampler.pick(logits);
+  if (!pick.ok()) return explain_not_finite(session.loaded(), pick.error());
+  return pick;
 }
 
 }  // namespace

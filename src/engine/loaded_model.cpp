@@ -8,7 +8,9 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "formats/file_error.h"
 #include "formats/model_path.h"
+#include "formats/tokenizer_gguf.h"
 #include "models/device_placer.h"
 #include "models/host_placer.h"
 
@@ -55,6 +57,20 @@ std::vector<std::string> notes_of(const models::Model& model, const models::Weig
   return notes;
 }
 
+// Control tokens that the model lacks are an error only in a text that has them: Gemma 3's smallest
+// has one for images, which it does not know.
+Status check_vocabulary(const Checkpoint& checkpoint, const Tokenizer& tokenizer,
+                        int64_t vocabulary) {
+  for (auto id = static_cast<int32_t>(vocabulary); id < tokenizer.vocab_size(); ++id) {
+    if (tokenizer.is_control(id) || tokenizer.token_bytes(id).empty()) continue;
+    return failed(
+        fmt::format("{}: the tokenizer has token {} ('{}'), but the model has {} tokens: "
+                    "expected the tokenizer of this model",
+                    checkpoint.path(), id, printable(tokenizer.token_bytes(id)), vocabulary));
+  }
+  return {};
+}
+
 std::unique_ptr<models::WeightPlacer> make_placer(const ModelOptions& options) {
   if (options.backend->weight_loader() == nullptr) {
     return std::make_unique<models::HostPlacer>(options.quant, *options.backend);
@@ -87,6 +103,14 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& model,
                                                                 options.packed_cache);
   Result<Tokenizer> tokenizer = Tokenizer::from_checkpoint(*loaded->checkpoint_);
   if (tokenizer.ok()) {
+    const Status fits =
+        check_vocabulary(*loaded->checkpoint_, *tokenizer, loaded->model_->info().vocabulary);
+    if (!fits.ok()) tokenizer = fits.error();
+  }
+  if (const GgufFile* gguf = loaded->checkpoint_->gguf()) {
+    if (auto note = gguf_tokenizer_note(*gguf)) loaded->notes_.push_back(*std::move(note));
+  }
+  if (tokenizer.ok()) {
     loaded->tokenizer_ = std::make_unique<Tokenizer>(std::move(tokenizer).value());
   } else {
     loaded->tokenizer_error_ = tokenizer.error();
@@ -99,6 +123,7 @@ Status LoadedModel::load(const models::LoadOptions& options) const {
   if (load_tried_) return load_result_;
   load_tried_ = true;
   load_result_ = placer_->load(options, packed_cache_.get());
+  if (load_result_.ok()) check_files();
   if (!load_result_.ok()) {
     Error error = load_result_.error();
     error.message = fmt::format("{}: {}", checkpoint_->path(), error.message);
@@ -107,9 +132,22 @@ Status LoadedModel::load(const models::LoadOptions& options) const {
   return load_result_;
 }
 
+void LoadedModel::check_files() const {
+  const CheckpointChange change = checkpoint_->change();
+  if (change.change == FileChange::kWritten) {
+    load_result_ = failed(
+        fmt::format("was written to while it was loaded ({}): expected files that stay as they are",
+                    change.path));
+  } else if (change.change == FileChange::kTouched) {
+    load_notes_.push_back(
+        fmt::format("{}: its rights or its content changed while it was loaded", change.path));
+  }
+}
+
 std::vector<std::string> LoadedModel::notes() const {
   const std::lock_guard lock(load_mutex_);
   std::vector<std::string> notes = notes_;
+  notes.insert(notes.end(), load_notes_.begin(), load_notes_.end());
   const std::vector<std::string>& more = packed_cache_->notes();
   notes.insert(notes.end(), more.begin(), more.end());
   return notes;

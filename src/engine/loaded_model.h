@@ -36,7 +36,8 @@ class LoadedModel {
                                                                  const ModelOptions& options = {});
 
   // Reads, packs and moves the weights; sessions call it when they fit the budget. Only the first
-  // call does anything: later ones, from any thread, wait for it and give the same result.
+  // call does anything: later ones, from any thread, wait for it and give the same result. Fails
+  // where a file was written to since it was opened, of which nobody can say what was read.
   [[nodiscard]] Status load(const models::LoadOptions& options = {}) const;
   // What load() has taken of the memory by now (weights read in place in the mapped file take
   // none). A budget of what is available has lost these bytes, though the plan counts them.
@@ -61,6 +62,8 @@ class LoadedModel {
 
  private:
   LoadedModel() = default;
+  void check_files() const;  // after a load
+
   kernels::Backend* backend_ = nullptr;
   std::unique_ptr<Checkpoint> checkpoint_;
   std::unique_ptr<models::WeightPlacer> placer_;
@@ -74,6 +77,7 @@ class LoadedModel {
   mutable Status load_result_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::optional<Error> tokenizer_error_;
+  mutable std::vector<std::string> load_notes_;  // likewise guarded
 };
 
 }  // namespace reckon::engine

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -171,6 +172,40 @@ TEST_P(PackedCacheTest, WhereTheModelsFolderWillNotDoTheUsersDoes) {
   const Loaded neither = load(options("q4"));
   EXPECT_TRUE(same_bits(neither.logits, plain.logits));
   EXPECT_THAT(neither.notes.back(), HasSubstr("packed weights are not kept for the next load: "));
+}
+
+// The largest file, which has the weights.
+std::string weights_of(const Checkpoint& checkpoint) {
+  return std::ranges::max(checkpoint.files(), {},
+                          [](const std::string& path) { return fs::file_size(path); });
+}
+
+TEST_P(PackedCacheTest, AFileThatIsWrittenToUnderTheLoadIsRefused) {
+  const auto model = open_model(model_, options("q8"));
+  const std::string file = weights_of(model->checkpoint());
+  std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+  stream.seekp(-1, std::ios::end);
+  const int last = stream.peek();
+  stream.put(static_cast<char>(last ^ 1));
+  stream.close();
+  const Status loaded = model->load();
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.error().kind, ErrorKind::kFailed);
+  EXPECT_THAT(loaded.error().message, HasSubstr(file));
+  EXPECT_THAT(loaded.error().message, HasSubstr("was written to while it was loaded"));
+  EXPECT_THAT(model->notes().back(), HasSubstr("are not kept for the next load: " + file));
+  EXPECT_FALSE(fs::exists(paths("q8")[0]));
+  EXPECT_FALSE(fs::exists(paths("q8")[1]));
+}
+
+TEST_P(PackedCacheTest, AFileThatIsReplacedUnderTheLoadIsNotPackedForGood) {
+  const auto model = open_model(model_, options("q8"));
+  const std::string file = weights_of(model->checkpoint());
+  fs::copy(file, folder_.path() + "/other");
+  fs::rename(folder_.path() + "/other", file);
+  ASSERT_TRUE(model->load().ok());
+  EXPECT_THAT(model->notes().back(), HasSubstr("are not kept for the next load: " + file));
+  EXPECT_FALSE(fs::exists(paths("q8")[0]));
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, PackedCacheTest,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "engine/broken_weights.h"
 #include "engine/sampler.h"
 #include "tensor/dtype.h"
 
@@ -15,11 +16,15 @@ namespace {
 using kernels::Phase;
 using models::LogitRows;
 
-Status check_tokens(std::span<const int32_t> tokens, int64_t vocabulary) {
+// A text's tokens are the tokenizer's, which may have some that the model does not.
+Status check_tokens(std::span<const int32_t> tokens, const LoadedModel& model) {
+  const int64_t vocabulary = model.model().info().vocabulary;
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < 0 || tokens[i] >= vocabulary) {
-      return usage_error(fmt::format("token {} (number {} of the input) is outside 0 to {}",
-                                     tokens[i], i, vocabulary - 1));
+      return failed(
+          fmt::format("{}: token {} (number {} of the input) is none of the model's: "
+                      "expected 0 to {}",
+                      model.checkpoint().path(), tokens[i], i, vocabulary - 1));
     }
   }
   return {};
@@ -147,7 +152,7 @@ Status Session::check_room(std::span<const int32_t> tokens) const {
     return usage_error(fmt::format("{} tokens after position {} do not fit in a context of {}",
                                    count, position_, capacity()));
   }
-  return check_tokens(tokens, model_.model().info().vocabulary);
+  return check_tokens(tokens, model_);
 }
 
 Status Session::prefill_chunks(std::span<const int32_t> tokens, const ChunkLogits& each_chunk) {
@@ -225,7 +230,9 @@ Status Session::append_picked() {
 
 Result<kernels::Pick> Session::take_pick() {
   TRY_ASSIGN(const std::vector<kernels::Pick> picks, executor_->take_picks());
-  return checked(picks[0]);
+  const Result<kernels::Pick> pick = checked(picks[0]);
+  if (!pick.ok()) return explain_not_finite(model_, pick.error());
+  return pick;
 }
 
 int64_t Session::capacity() const {

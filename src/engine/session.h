@@ -87,6 +87,7 @@ class Session {
   [[nodiscard]] Status truncate(int64_t position);
 
   [[nodiscard]] const models::Model& model() const { return model_.model(); }
+  [[nodiscard]] const LoadedModel& loaded() const { return model_; }
   [[nodiscard]] kernels::Trace& trace() { return trace_; }
   [[nodiscard]] const ArenaSet& arenas() const { return arenas_; }
   [[nodiscard]] const SessionPlan& plan() const { return plan_; }

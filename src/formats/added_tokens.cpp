@@ -56,7 +56,7 @@ void AddedTokens::finish(const Normalizer& normalizer) {
     std::string text = token.text;
     if (token.normalized) text = normalizer.apply(text, Normalizer::Start::kBegins);
     if (text.empty()) continue;
-    (token.normalized ? normalized_ : raw_).add(std::move(text), static_cast<int32_t>(i));
+    (token.normalized ? normalized_ : raw_).add(text, static_cast<int32_t>(i));
   }
   raw_.finish();
   normalized_.finish();
@@ -65,24 +65,22 @@ void AddedTokens::finish(const Normalizer& normalizer) {
 void AddedTokens::split(std::string_view text, Form form, Special special,
                         const std::function<void(std::string_view)>& plain,
                         const std::function<void(int32_t)>& token) const {
-  const PrefixTable& table = form == Form::kRaw ? raw_ : normalized_;
+  const TextFinder& finder = form == Form::kRaw ? raw_ : normalized_;
+  size_t at = 0;     // what was matched before it is not looked at again, whether or not it counts
   size_t taken = 0;  // all before it was given out
-  for (size_t at = 0; at < text.size();) {
-    const PrefixTable::Match match = table.longest(text.substr(at));
-    if (match.length == 0) {
-      ++at;
-      continue;
-    }
-    size_t begin = at;
-    size_t end = at + match.length;
-    at = end;  // what was matched is not looked at again, even where it does not count
+  for (const TextFinder::Match& match : finder.find_all(text)) {
+    if (match.begin < at) continue;
+    size_t begin = match.begin;
+    size_t end = at = match.begin + match.length;
     const AddedToken& found = tokens_[static_cast<size_t>(match.value)];
     if (found.special && special == Special::kIgnore) continue;
     if (found.single_word &&
         (ends_with_word(text.substr(0, begin)) || begins_with_word(text.substr(end)))) {
       continue;
     }
-    if (found.lstrip) begin = std::max(begin - white_space_at_end(text.substr(0, begin)), taken);
+    if (found.lstrip && begin > taken) {
+      begin -= white_space_at_end(text.substr(taken, begin - taken));
+    }
     if (found.rstrip) end += white_space_at_start(text.substr(end));
     if (taken < begin) plain(text.substr(taken, begin - taken));
     token(found.id);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "formats/normalizer.h"
-#include "formats/prefix_table.h"
+#include "formats/text_finder.h"
 
 namespace reckon {
 
@@ -46,8 +46,8 @@ class AddedTokens {
 
  private:
   std::vector<AddedToken> tokens_;
-  PrefixTable raw_;         // the values are indices of tokens_
-  PrefixTable normalized_;  // likewise
+  TextFinder raw_;         // the values are indices of tokens_
+  TextFinder normalized_;  // likewise
 };
 
 }  // namespace reckon

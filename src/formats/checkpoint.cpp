@@ -444,6 +444,20 @@ uint64_t Checkpoint::total_bytes() const {
   return state_->total_bytes;
 }
 
+CheckpointChange Checkpoint::change() const {
+  CheckpointChange worst;
+  const auto add = [&](const MappedFile& file) {
+    const FileChange change = file.change();
+    if (change < worst.change) worst = {change, file.path()};
+  };
+  for (const GgufFile& shard : state_->shards) add(shard.file());
+  if (state_->config && !state_->synthetic) add(state_->config->file());
+  if (state_->weights) {
+    for (const SafetensorsFile& file : state_->weights->files()) add(file.file());
+  }
+  return worst;
+}
+
 const std::string& Checkpoint::content_hash() const {
   std::call_once(state_->hash_once, [this] { state_->content_hash = state_->hash_content(); });
   return state_->content_hash;

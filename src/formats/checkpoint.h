@@ -18,6 +18,7 @@
 
 #include "base/result.h"
 #include "formats/gguf.h"
+#include "formats/mapped_file.h"
 #include "tensor/row_source.h"
 #include "tensor/tensor.h"
 
@@ -33,6 +34,12 @@ struct CheckpointTensor {
   std::vector<int64_t> shape;    // outermost first
   std::optional<Weight> weight;  // none where the element type is not supported
   uint64_t bytes = 0;
+};
+
+// The file of a checkpoint that changed most since it was opened; kNone where none did.
+struct CheckpointChange {
+  FileChange change = FileChange::kNone;
+  std::string path;
 };
 
 class Checkpoint {
@@ -85,6 +92,7 @@ class Checkpoint {
 
   [[nodiscard]] const std::vector<std::string>& files() const;  // paths of every file read
   [[nodiscard]] uint64_t total_bytes() const;                   // of those files
+  [[nodiscard]] CheckpointChange change() const;
   // XXH3-128 of every byte (32 hexadecimal digits): of the file itself for GGUF (what
   // `xxhsum -H2` prints), of all of them where there are several; of the files' names and hashes
   // for a folder, those of its tokenizer among them; of what decides the weights for a synthetic

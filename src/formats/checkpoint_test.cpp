@@ -29,6 +29,7 @@ class Folder {
         R"({"w":{"dtype":"BF16","shape":[3,1,2],"data_offsets":[0,12]},)"
         R"("i":{"dtype":"I64","shape":[1],"data_offsets":[12,20]},)"
         R"("z":{"dtype":"BF16","shape":[0],"data_offsets":[20,20]},)"
+        R"("x":{"dtype":"U8","shape":[2],"data_offsets":[20,22]},)"
         R"("f":{"dtype":"F32","shape":[1],"data_offsets":[22,26]}})";
     folder_.write("model.safetensors",
                   ByteWriter().text(header).raw(std::string(26, fill)).bytes());
@@ -170,8 +171,10 @@ TEST(Checkpoint, NamesWhatIsMissing) {
               HasSubstr("index.json: key 'weight_map' is missing"));
   const std::string deep =
       R"({"model_type":"llama","a":)" + std::string(100000, '[') + std::string(100000, ']') + "}";
-  for (const char* config : {deep.c_str(), "", "{", "[1]", "{}", R"({"model_type":3})",
-                             R"({"model_type":"a","text_config":[]})", "\xff\xfe"}) {
+  for (const char* config :
+       {deep.c_str(), "", "{", "[1]", "{}", R"({"model_type":3})",
+        R"({"model_type":"a","text_config":[]})", R"({"model_type":"a","rope_parameters":7})",
+        R"({"model_type":"a","rope_scaling":"linear"})", "\xff\xfe"}) {
     const Folder broken(config);
     const auto checkpoint = Checkpoint::open(broken.path());
     ASSERT_FALSE(checkpoint.ok()) << config;

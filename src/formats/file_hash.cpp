@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <system_error>
 
@@ -17,8 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kUnsettledNs = 2'000'000'000;
 constexpr size_t kHashDigits = 32;
+constexpr size_t kPage = 4096;
+constexpr uint64_t kSamples = 64;
 
 std::string absolute_path(const std::string& path) {
   std::error_code error;
@@ -26,21 +26,37 @@ std::string absolute_path(const std::string& path) {
   return error ? "" : canonical.string();
 }
 
+// Of pages at places that depend on the path alone: one in each of kSamples parts of the file.
+uint64_t sample_hash(std::string_view path, std::string_view bytes) {
+  const uint64_t pages = (bytes.size() + kPage - 1) / kPage;
+  Hasher hasher;
+  for (uint64_t i = 0; i < kSamples; ++i) {
+    const uint64_t first = pages * i / kSamples;
+    const uint64_t count = std::max<uint64_t>(1, pages * (i + 1) / kSamples - first);
+    const uint64_t page = first + hash64(fmt::format("{} {}", path, i)) % count;
+    hasher.add(bytes.substr(page * kPage, kPage));
+  }
+  return hash64(hasher.hex());
+}
+
 // The line up to its hash: equal as long as nobody wrote to the file.
-std::string line_head(const std::string& path, const FileStamp& stamp) {
-  return fmt::format("1 {} {} {} {} ", hash_hex(path), stamp.bytes, stamp.modified_ns,
-                     stamp.changed_ns);
+std::string line_head(const std::string& path, const MappedFile& file) {
+  const FileStamp& stamp = file.stamp();
+  return fmt::format("2 {} {} {} {} {:016x} ", hash_hex(path), stamp.bytes, stamp.modified_ns,
+                     stamp.changed_ns, sample_hash(path, file.bytes()));
 }
 
 std::string checksum_of(std::string_view line) {
   return fmt::format("{:016x}", hash64(line));
 }
 
+// MappedFile waits for no pipe that lies where a record is expected.
 std::optional<std::string> remembered(const std::string& record, const std::string& head) {
-  std::ifstream file(record, std::ios::binary);
-  std::string line;
-  if (!std::getline(file, line) || !line.starts_with(head)) return std::nullopt;
-  const std::string hash = line.substr(head.size(), kHashDigits);
+  const auto file = MappedFile::open(record);
+  if (!file.ok()) return std::nullopt;
+  const std::string_view line = file->bytes().substr(0, file->bytes().find('\n'));
+  if (!line.starts_with(head)) return std::nullopt;
+  const std::string hash(line.substr(head.size(), kHashDigits));
   if (line != fmt::format("{}{} {}", head, hash, checksum_of(head + hash))) return std::nullopt;
   return hash;
 }
@@ -63,10 +79,10 @@ std::string hash_of(const MappedFile& file) {
   return hasher.hex();
 }
 
-bool settled(const FileStamp& stamp) {
+bool settled(const FileStamp& stamp, int64_t settled_ns) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-  return now_ns - stamp.modified_ns >= kUnsettledNs;
+  return now_ns - std::max(stamp.modified_ns, stamp.changed_ns) >= settled_ns;
 }
 
 }  // namespace
@@ -79,11 +95,11 @@ std::string file_hash(const MappedFile& file, const FileHashOptions& options) {
     return hash_of(file);
   }
   const std::string record = fmt::format("{}/hashes/{}", options.folder, hash_hex(path));
-  const std::string head = line_head(path, stamp);
+  const std::string head = line_head(path, file);
   if (auto hash = remembered(record, head)) return *std::move(hash);
-  const bool keep = settled(stamp);
+  const bool keep = settled(stamp, options.settled_ns);
   std::string hash = hash_of(file);
-  if (keep) remember(record, head, hash);
+  if (keep && file.change() == FileChange::kNone) remember(record, head, hash);
   return hash;
 }
 

@@ -1,7 +1,9 @@
 #include "formats/file_hash.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/hash.h"
@@ -15,7 +17,7 @@ namespace fs = std::filesystem;
 
 class FileHash : public ::testing::Test {
  protected:
-  // An hour old, so that it counts as settled.
+  // With the time of an hour ago.
   void write(std::string_view bytes, std::chrono::minutes age = std::chrono::minutes(60)) {
     path_ = folder_.write("model", bytes);
     fs::last_write_time(path_, fs::file_time_type::clock::now() - age);
@@ -23,7 +25,7 @@ class FileHash : public ::testing::Test {
   [[nodiscard]] std::string hash() const {
     const auto file = MappedFile::open(path_);
     EXPECT_TRUE(file.ok());
-    return file_hash(*file, {cache(), 1});
+    return file_hash(*file, {cache(), 1, settled_ns_});
   }
   [[nodiscard]] std::string cache() const { return folder_.path() + "/cache"; }
   [[nodiscard]] std::vector<fs::path> records() const {
@@ -50,6 +52,7 @@ class FileHash : public ::testing::Test {
 
   TestFolder folder_;
   std::string path_;
+  int64_t settled_ns_ = 0;
 };
 
 const std::string kForged(32, 'f');
@@ -80,9 +83,42 @@ TEST_F(FileHash, AnotherSizeOrTimeIsReadAgain) {
 }
 
 TEST_F(FileHash, WhatWasJustWrittenIsNotRemembered) {
-  write("new", std::chrono::minutes(0));
-  EXPECT_EQ(hash(), hash_hex("new"));
-  EXPECT_TRUE(records().empty());
+  settled_ns_ = FileHashOptions().settled_ns;
+  for (const int minutes : {0, 60}) {  // a time that was set back is a change, too
+    write("new", std::chrono::minutes(minutes));
+    EXPECT_EQ(hash(), hash_hex("new"));
+    EXPECT_TRUE(records().empty());
+  }
+}
+
+// Writes through a mapping and sets the file's times back, as far as that goes: what they are until
+// the system has written the page.
+TEST_F(FileHash, AChangedSampleIsReadAgain) {
+  const std::string pages(64 * 4096, 'x');
+  write(pages);
+  const auto time = fs::last_write_time(path_);
+  const auto opened = MappedFile::open(path_);
+  ASSERT_TRUE(opened.ok());
+  (void)file_hash(*opened, {cache(), 1, 0});
+  forge(kForged);
+  EXPECT_EQ(file_hash(*opened, {cache(), 1, 0}), kForged);
+  std::fstream(path_, std::ios::in | std::ios::out | std::ios::binary).seekp(70'000).put('y');
+  fs::last_write_time(path_, time);
+  std::string changed = pages;
+  changed[70'000] = 'y';
+  // The stamp is still that of opened.
+  EXPECT_EQ(file_hash(*opened, {cache(), 1, 0}), hash_hex(changed));
+}
+
+TEST_F(FileHash, WaitsForNoPipe) {
+  write("one");
+  (void)hash();
+  const fs::path record = records().at(0);
+  fs::remove(record);
+  ASSERT_EQ(mkfifo(record.c_str(), 0600), 0);
+  EXPECT_EQ(hash(), hash_hex("one"));
+  forge(kForged);  // a file has taken its place
+  EXPECT_EQ(hash(), kForged);
 }
 
 TEST_F(FileHash, ADamagedRecordCountsForNothing) {
@@ -103,31 +139,75 @@ TEST_F(FileHash, NoFolderAndSmallFilesAreHashedEachTime) {
   write("one");
   const auto file = MappedFile::open(path_);
   ASSERT_TRUE(file.ok());
-  EXPECT_EQ(file_hash(*file, {"", 1}), hash_hex("one"));
-  EXPECT_EQ(file_hash(*file, {cache(), 4}), hash_hex("one"));
-  EXPECT_EQ(file_hash(*file, {path_ + "/no/folder", 1}), hash_hex("one"));
+  EXPECT_EQ(file_hash(*file, {"", 1, 0}), hash_hex("one"));
+  EXPECT_EQ(file_hash(*file, {cache(), 4, 0}), hash_hex("one"));
+  EXPECT_EQ(file_hash(*file, {path_ + "/no/folder", 1, 0}), hash_hex("one"));
   EXPECT_TRUE(records().empty());
-  EXPECT_EQ(file_hash(MappedFile::copy_of("memory", "bytes"), {cache(), 1}), hash_hex("bytes"));
+  EXPECT_EQ(file_hash(MappedFile::copy_of("memory", "bytes"), {cache(), 1, 0}), hash_hex("bytes"));
+}
+
+using Paths = std::vector<fs::path>;
+
+Paths files_in(const std::string& folder) {
+  Paths found;
+  for (const auto& entry : fs::directory_iterator(folder)) found.push_back(entry.path());
+  return found;
 }
 
 TEST(NewFile, ADraftGoesUnlessItGetsItsName) {
   TestFolder folder;
   const std::string path = folder.write("kept", "old");
   {
-    NewFile draft = NewFile::beside(path);
-    EXPECT_EQ(draft.path().size(), path.size() + 1 + kDraftLetters);
+    NewFile draft = NewFile::named_draft(path);
+    EXPECT_TRUE(draft.path().starts_with(folder.path() + "/.kept.reckon-draft-")) << draft.path();
     ASSERT_TRUE(draft.write("half").ok());
     ASSERT_TRUE(draft.write_at(1, "A").ok());
     EXPECT_EQ(read_file(draft.path()), "hAlf");
   }
   EXPECT_EQ(read_file(path), "old");
+  {
+    NewFile draft = NewFile::named_draft(path);
+    ASSERT_TRUE(draft.write("named").ok());
+    ASSERT_TRUE(draft.rename_to(path).ok());
+  }
+  EXPECT_EQ(read_file(path), "named");
   ASSERT_TRUE(replace_file(path, "new").ok());
   EXPECT_EQ(read_file(path), "new");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
+  EXPECT_EQ(files_in(folder.path()), Paths{path});
   EXPECT_FALSE(replace_file(folder.path() + "/no/such", "x").ok());
   fs::create_directory(folder.path() + "/taken");
   EXPECT_FALSE(replace_file(folder.path() + "/taken", "x").ok());
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 2);
+  EXPECT_EQ(files_in(folder.path()).size(), 2U);
+}
+
+TEST(NewFile, ADraftHasNoNameWhereTheFileSystemCanDoWithout) {
+  TestFolder folder;
+  const NewFile draft = NewFile::beside(folder.path() + "/file");
+  if (draft.path() != folder.path() + "/file") GTEST_SKIP() << "no files without a name here";
+  EXPECT_EQ(files_in(folder.path()), Paths{});
+}
+
+TEST(NewFile, OnlyDraftsThatNobodyHasAreRemoved) {
+  TestFolder folder;
+  const std::string path = folder.path() + "/file";
+  const std::string digits = "0123456789abcdef";
+  folder.write(".file.reckon-draft-" + digits, "MAGIC and more");
+  folder.write(".file.reckon-draft-1123456789abcdef", "");
+  Paths kept{folder.write("file.backup", "MAGIC"),
+             folder.write("file.sha256", "MAGIC"),
+             folder.write(".file.reckon-draft-backup", "MAGIC"),
+             folder.write(".file.reckon-draft-012345678", "MAGIC"),
+             folder.write(".file.reckon-draft-2123456789abcdef", "a user's"),
+             folder.write(".other.reckon-draft-" + digits, "MAGIC")};
+  NewFile held = NewFile::named_draft(path);
+  ASSERT_TRUE(held.write("MAGIC").ok());
+  kept.emplace_back(held.path());
+  const std::string_view magic = "MAGIC";
+  remove_drafts(path, {&magic, 1});
+  Paths left = files_in(folder.path());
+  std::ranges::sort(left);
+  std::ranges::sort(kept);
+  EXPECT_EQ(left, kept);
 }
 
 }  // namespace

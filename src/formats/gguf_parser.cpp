@@ -240,6 +240,20 @@ class GgufParser {
       }
       tensor.data = file.data() + start + offsets_[i];
     }
+    return check_apart();
+  }
+
+  // Gaps are padding, but no byte belongs to two tensors.
+  [[nodiscard]] Status check_apart() const {
+    std::vector<const GgufTensor*> order;
+    for (const GgufTensor& tensor : gguf_.tensors_) order.push_back(&tensor);
+    std::ranges::sort(order, {}, &GgufTensor::data);
+    for (size_t i = 1; i < order.size(); ++i) {
+      const GgufTensor& before = *order[i - 1];
+      if (static_cast<const char*>(before.data) + before.bytes <= order[i]->data) continue;
+      return error(fmt::format("tensors '{}' and '{}' overlap: expected each byte in one tensor",
+                               printable(before.name), printable(order[i]->name)));
+    }
     return {};
   }
 

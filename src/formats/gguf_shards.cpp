@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <unordered_map>
@@ -61,6 +62,7 @@ class ShardReader {
     for (int64_t number = 0; number < whole_.count; ++number) {
       TRY_ASSIGN(GgufFile shard, open(number));
       TRY(take_names(shard));
+      if (!shards_.empty()) TRY(check_keys(shard));
       shards_.push_back(std::move(shard));
     }
     if (static_cast<int64_t>(shard_of_.size()) != whole_.tensors) {
@@ -99,6 +101,26 @@ class ShardReader {
           shard.path(),
           fmt::format("has tensor '{}', and so has {}", printable(tensor.name),
                       start_ + name_end(whole_, static_cast<int64_t>(other->second))));
+    }
+    return {};
+  }
+
+  // The first shard has the model's keys. Others may repeat them, and have their own of the kinds
+  // that say nothing about what is computed.
+  [[nodiscard]] Status check_keys(const GgufFile& shard) const {
+    const auto& expected = shards_[0].metadata();
+    for (const auto& [key, value] : shard.metadata()) {
+      const bool own = key.starts_with("split.") || key.starts_with("general.");
+      if (own && key != "general.architecture") continue;
+      const auto same = [&](const std::pair<std::string_view, GgufValue>& other) {
+        return other.first == key && other.second.type == value.type &&
+               other.second.element_type == value.element_type && other.second.bytes == value.bytes;
+      };
+      if (std::ranges::any_of(expected, same)) continue;
+      return file_error(shard.path(),
+                        fmt::format("metadata key '{}' is another than in {}: expected the same, "
+                                    "or the key in the first file alone",
+                                    printable(key), shards_[0].path()));
     }
     return {};
   }

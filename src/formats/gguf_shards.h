@@ -15,7 +15,8 @@ namespace reckon {
 
 // Opens a whole model from any of its files, in their order; a model in one file gives that one.
 // Errors, in one line that names the file: a shard that is missing, whose keys contradict its name
-// or the other shards, that has another shard's tensor, or tensors more or fewer than the keys say.
+// or the other shards, that has another shard's tensor, an architecture or a hyper-parameter that
+// the first does not have, or tensors more or fewer than the keys say.
 [[nodiscard]] Result<std::vector<GgufFile>> open_gguf_shards(const std::string& path);
 
 }  // namespace reckon

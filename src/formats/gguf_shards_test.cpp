@@ -19,6 +19,8 @@ struct Shard {
   int tensors = 3;                      // of all shards
   std::vector<std::string> names = {};  // of its own; "t<number>" where empty
   std::string file = {};                // by the convention where empty
+  std::string architecture = {};        // beside that of the first
+  int layers = 0;                       // likewise, where not 0
 };
 
 std::string file_name(int number, int count) {
@@ -28,7 +30,17 @@ std::string file_name(int number, int count) {
 // Each tensor is F32 [2], filled with the shard's number.
 std::string write_shard(const TestFolder& folder, const Shard& shard) {
   GgufWriter writer;
-  if (shard.number == 0) writer.string("general.architecture", "llama");
+  if (shard.number == 0) {
+    writer.string("general.architecture", "llama").string("general.name", "whole");
+    writer.scalar<uint32_t>("llama.block_count", GgufType::kUint32, 3);
+  } else {
+    writer.string("general.name", "part");
+  }
+  if (!shard.architecture.empty()) writer.string("general.architecture", shard.architecture);
+  if (shard.layers > 0) {
+    writer.scalar<uint32_t>("llama.block_count", GgufType::kUint32,
+                            static_cast<uint32_t>(shard.layers));
+  }
   writer.scalar<uint16_t>("split.no", GgufType::kUint16, static_cast<uint16_t>(shard.number));
   writer.scalar<uint16_t>("split.count", GgufType::kUint16, static_cast<uint16_t>(shard.count));
   writer.scalar<int32_t>("split.tensors.count", GgufType::kInt32, shard.tensors);
@@ -102,6 +114,23 @@ TEST(GgufShards, SaysWhatIsMissingOrContradicts) {
   EXPECT_THAT(error_of(first), HasSubstr("m-00002-of-00003.gguf: has tensor 't0', and so has "));
   write_shard(folder, {1, 3, 3, {"a", "b"}});
   EXPECT_THAT(error_of(first), HasSubstr("'split.tensors.count' is 3, but the 3 shards have 4"));
+}
+
+TEST(GgufShards, MayRepeatTheFirstOnesKeysButNotContradictThem) {
+  TestFolder folder;
+  const std::string first = write_shard(folder, {0});
+  write_shard(folder, {2});
+  const auto with = [&](const std::string& architecture, int layers) {
+    write_shard(folder, {1, 3, 3, {}, {}, architecture, layers});
+    const auto shards = open_gguf_shards(first);
+    return shards.ok() ? "opened" : shards.error().message;
+  };
+  EXPECT_EQ(with("llama", 3), "opened");
+  EXPECT_THAT(with("qwen2", 0),
+              HasSubstr("m-00002-of-00003.gguf: metadata key 'general.architecture' is another "
+                        "than in " +
+                        first));
+  EXPECT_THAT(with("", 4), HasSubstr("metadata key 'llama.block_count' is another than in"));
 }
 
 TEST(GgufShards, HoldsKeysToTheNameAndToReason) {

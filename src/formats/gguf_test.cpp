@@ -205,6 +205,25 @@ TEST_F(Gguf, ArraysNestOnlySoDeep) {
   EXPECT_THAT(error_of(nested(100000)), HasSubstr("'deep' nests arrays deeper than 4"));
 }
 
+TEST_F(Gguf, NoByteBelongsToTwoTensors) {
+  const std::string data(64, 'x');
+  EXPECT_TRUE(open(GgufWriter()
+                       .tensor_at("a", {8}, kF32, 64, data)
+                       .tensor_at("b", {8}, kF32, 0, data)
+                       .bytes())
+                  .ok());
+  EXPECT_THAT(error_of(GgufWriter()
+                           .tensor_at("a", {9}, kF32, 0, data)
+                           .tensor_at("b", {8}, kF32, 32, data)
+                           .bytes()),
+              HasSubstr("tensors 'a' and 'b' overlap"));
+  EXPECT_THAT(error_of(GgufWriter()
+                           .tensor_at("a", {8}, kF32, 0, data)
+                           .tensor_at("b", {8}, kF32, 0, data)
+                           .bytes()),
+              HasSubstr("overlap: expected each byte in one tensor"));
+}
+
 TEST_F(Gguf, NamesWhatIsWrongWithATensor) {
   const auto tensor = [](const std::vector<uint64_t>& shape, uint32_t type, uint64_t offset) {
     return GgufWriter().tensor_at("w", shape, type, offset, std::string(64, 'x')).bytes();

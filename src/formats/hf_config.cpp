@@ -101,6 +101,10 @@ Result<HfConfig> HfConfig::from(MappedFile file) {
     if (!nested->is_object()) return state->wrong_type("text_config", *nested, "an object");
     state->model = nested;
   }
+  for (const std::string_view key : kRopeObjects) {
+    const json* rope = member(*state->model, key);
+    if (rope != nullptr && !rope->is_object()) return state->wrong_type(key, *rope, "an object");
+  }
   return HfConfig(std::move(state));
 }
 
@@ -111,6 +115,10 @@ HfConfig::~HfConfig() = default;
 
 const std::string& HfConfig::path() const {
   return state_->file.path();
+}
+
+const MappedFile& HfConfig::file() const {
+  return state_->file;
 }
 
 std::string_view HfConfig::text() const {

@@ -24,6 +24,7 @@ class HfConfig {
   ~HfConfig();
 
   [[nodiscard]] const std::string& path() const;
+  [[nodiscard]] const MappedFile& file() const;
   [[nodiscard]] std::string_view text() const;  // the file as it is
 
   // model_type without a trailing "_text".

@@ -7,29 +7,77 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <new>
 #include <utility>
 
+#include "base/text.h"
 #include "formats/file_error.h"
 
 namespace reckon {
 namespace {
 
-// Closes the descriptor at the end of the scope; a mapping outlives its descriptor.
-class Descriptor {
+constexpr uintptr_t kPage = 4096;
+
+// The table of mappings. A slot is taken by its name and given back in the reverse order, so that
+// whoever finds an address between begin and end finds a name.
+struct Slot {
+  std::atomic<const char*> name;
+  std::atomic<uintptr_t> begin;
+  std::atomic<uintptr_t> end;
+};
+constinit std::array<Slot, 512> mappings{};
+
+void leave(Slot& slot) {
+  slot.end = 0;
+  slot.begin = 0;
+  slot.name = nullptr;
+}
+
+// Null where the table is full.
+Slot* enter(const char* name, const void* memory, size_t size) {
+  for (Slot& slot : mappings) {
+    const char* none = nullptr;
+    if (!slot.name.compare_exchange_strong(none, name)) continue;
+    slot.begin = reinterpret_cast<uintptr_t>(memory);
+    slot.end = slot.begin + size;
+    return &slot;
+  }
+  return nullptr;
+}
+
+// What a mapping holds beside its memory.
+class Mapping {
  public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
+  Mapping(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
+  ~Mapping() {
+    if (slot_ != nullptr) leave(*slot_);
+    if (memory_ != nullptr) munmap(memory_, size_);
     if (fd_ >= 0) close(fd_);
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  [[nodiscard]] int descriptor() const { return fd_; }
+  // Null where the system does not.
+  [[nodiscard]] const char* map(size_t size) {
+    void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd_, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    memory_ = memory;
+    size_ = size;
+    slot_ = enter(name_.c_str(), memory, (size + kPage - 1) / kPage * kPage);
+    return static_cast<const char*>(memory);
+  }
 
  private:
   int fd_;
+  std::string name_;
+  void* memory_ = nullptr;
+  size_t size_ = 0;
+  Slot* slot_ = nullptr;
 };
 
 int64_t nanoseconds(const timespec& time) {
@@ -44,25 +92,49 @@ FileStamp stamp_of(const struct stat& status) {
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) {
+  const auto mapping = std::make_shared<Mapping>(
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), one_line(path));
+  if (mapping->descriptor() < 0) {
     return file_error(path, fmt::format("cannot open: {}", std::strerror(errno)));
   }
   struct stat status {};
-  if (fstat(file.get(), &status) != 0) {
+  if (fstat(mapping->descriptor(), &status) != 0) {
     return file_error(path, fmt::format("cannot stat: {}", std::strerror(errno)));
   }
   if (!S_ISREG(status.st_mode)) return file_error(path, "expected a regular file");
   const auto size = static_cast<size_t>(status.st_size);
   if (size == 0) return copy_of(path, "");
-  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (data == MAP_FAILED) {
+  const char* data = mapping->map(size);
+  if (data == nullptr) {
     return file_error(path, fmt::format("cannot map {} bytes: {}", size, std::strerror(errno)));
   }
-  const auto unmap = [size](const char* memory) { munmap(const_cast<char*>(memory), size); };
-  MappedFile mapped(path, Memory(static_cast<const char*>(data), unmap), size);
+  MappedFile mapped(path, Memory(data, [mapping](const char*) {}), size);
   mapped.stamp_ = stamp_of(status);
+  mapped.fd_ = mapping->descriptor();
   return mapped;
+}
+
+FileChange MappedFile::change() const {
+  struct stat now {};
+  struct stat named {};
+  if (fd_ < 0) return FileChange::kNone;
+  if (fstat(fd_, &now) != 0) return FileChange::kWritten;
+  const FileStamp stamp = stamp_of(now);
+  if (stamp.bytes != stamp_.bytes || stamp.modified_ns != stamp_.modified_ns) {
+    return FileChange::kWritten;
+  }
+  const bool is_named =
+      stat(path_.c_str(), &named) == 0 && named.st_dev == now.st_dev && named.st_ino == now.st_ino;
+  if (!is_named) return FileChange::kReplaced;
+  return stamp == stamp_ ? FileChange::kNone : FileChange::kTouched;
+}
+
+const char* mapped_file_at(const void* address) noexcept {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  for (const Slot& slot : mappings) {
+    if (at >= slot.begin && at < slot.end) return slot.name;
+  }
+  return nullptr;
 }
 
 MappedFile MappedFile::copy_of(std::string name, std::string_view bytes) {
@@ -76,7 +148,6 @@ MappedFile MappedFile::copy_of(std::string name, std::string_view bytes) {
 }
 
 void MappedFile::read_ahead(size_t offset, size_t bytes) const {
-  constexpr uintptr_t kPage = 4096;
   if (offset >= size_) return;
   const auto begin = reinterpret_cast<uintptr_t>(memory_.get() + offset) / kPage * kPage;
   const auto end =

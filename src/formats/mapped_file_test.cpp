@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
 
 #include "formats/test_files.h"
 
@@ -40,6 +44,58 @@ TEST(MappedFile, NamesWhatCannotBeMapped) {
               HasSubstr("/none: cannot open: No such file or directory"));
   EXPECT_THAT(MappedFile::open(folder.path()).error().message, HasSubstr("a regular file"));
   EXPECT_THAT(MappedFile::open("/dev/null").error().message, HasSubstr("a regular file"));
+}
+
+TEST(MappedFile, SaysHowItChanged) {
+  const TestFolder folder;
+  const std::string path = folder.write("file", "content");
+  const auto open = [&] { return MappedFile::open(path).value(); };
+  const auto time = std::filesystem::last_write_time(path);
+  EXPECT_EQ(open().change(), FileChange::kNone);
+  EXPECT_EQ(MappedFile::copy_of("memory", "bytes").change(), FileChange::kNone);
+  const MappedFile longer = open();
+  folder.write("file", "more content");
+  EXPECT_EQ(longer.change(), FileChange::kWritten);
+  const MappedFile other_time = open();
+  std::filesystem::last_write_time(path, time + std::chrono::seconds(1));
+  EXPECT_EQ(other_time.change(), FileChange::kWritten);
+  const MappedFile touched = open();
+  usleep(20'000);  // a tick of the file system's clock
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+  EXPECT_EQ(touched.change(), FileChange::kTouched);
+  const MappedFile replaced = open();
+  std::filesystem::rename(folder.write("new", "content"), path);
+  EXPECT_EQ(replaced.change(), FileChange::kReplaced);
+  EXPECT_EQ(replaced.bytes(), "more content");
+  const MappedFile removed = open();
+  std::filesystem::remove(path);
+  EXPECT_EQ(removed.change(), FileChange::kReplaced);
+}
+
+TEST(MappedFile, IsFoundByItsAddresses) {
+  const TestFolder folder;
+  const char* begin = nullptr;
+  {
+    const auto file = MappedFile::open(folder.write("one\nfile", std::string(5000, 'x')));
+    ASSERT_TRUE(file.ok());
+    begin = file->bytes().data();
+    for (const size_t at : {0, 4999, 8191}) {  // to the end of the page
+      EXPECT_THAT(mapped_file_at(begin + at), testing::EndsWith("one file")) << at;
+    }
+    EXPECT_EQ(mapped_file_at(begin + 8192), nullptr);
+    EXPECT_EQ(mapped_file_at(begin - 1), nullptr);
+  }
+  EXPECT_EQ(mapped_file_at(begin), nullptr);
+  EXPECT_EQ(mapped_file_at(nullptr), nullptr);
+}
+
+TEST(MappedFile, MoreThanTheTableHoldsAreMappedAllTheSame) {
+  const TestFolder folder;
+  const std::string path = folder.write("file", "x");
+  std::vector<MappedFile> files;
+  for (int i = 0; i < 600; ++i) files.push_back(MappedFile::open(path).value());
+  for (const MappedFile& file : files) EXPECT_EQ(file.bytes(), "x");
+  EXPECT_NE(mapped_file_at(files[0].bytes().data()), nullptr);
 }
 
 TEST(MappedFile, CopiesAreAligned) {

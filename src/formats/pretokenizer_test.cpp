@@ -26,6 +26,21 @@ std::vector<std::string> words(const PreTokenizer& pre, std::string_view text,
   return out;
 }
 
+TEST(PreTokenizer, LlamaCppsDefault) {
+  PreTokenizer pre;
+  for (const SplitPattern pattern : {SplitPattern::kPunctuation, SplitPattern::kGpt2,
+                                     SplitPattern::kNumbers, SplitPattern::kThreeDigits}) {
+    pre.add_pattern(pattern);
+  }
+  const auto split = [&](std::string_view text) { return words(pre, text); };
+  EXPECT_THAT(split("the 1234 (cat) don't"),
+              ElementsAre("the", " ", "123", "4", " ", "(", "cat", ")", " don", "'", "t"));
+  EXPECT_THAT(split("a+b=<|>^~$ `c`"), ElementsAre("a", "+", "b", "=<|>^~$", " `", "c", "`"));
+  EXPECT_THAT(split("x\n\ny  z"), ElementsAre("x", "\n", "\n", "y", " ", " z"));
+  EXPECT_THAT(split("\u20ac\u2026\u00bd"), ElementsAre("\u20ac", "\u2026", "\u00bd"));
+  EXPECT_THAT(split("1234567"), ElementsAre("123", "456", "7"));
+}
+
 TEST(PreTokenizer, Gpt2) {
   const auto split = [](std::string_view text) { return words(SplitPattern::kGpt2, text); };
   EXPECT_THAT(split(""), IsEmpty());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/bytes.h"
 #include "formats/file_error.h"
@@ -87,6 +88,43 @@ std::optional<std::string> parse_entry(const json& entry, std::string_view data,
   return std::nullopt;
 }
 
+std::string range_text(std::string_view bytes, std::string_view data) {
+  const auto begin = static_cast<size_t>(bytes.data() - data.data());
+  return fmt::format("[{}, {}]", begin, begin + bytes.size());
+}
+
+// The data of the tensors cover `data` without a gap and none covers another's; a message where
+// that is not so.
+std::optional<std::string> check_cover(std::span<const SafetensorsTensor> tensors,
+                                       std::string_view data) {
+  std::vector<const SafetensorsTensor*> order;
+  for (const SafetensorsTensor& tensor : tensors) order.push_back(&tensor);
+  std::ranges::sort(order, {}, [](const SafetensorsTensor* tensor) {
+    return std::pair(tensor->bytes.data(), tensor->bytes.size());
+  });
+  const char* end = data.data();
+  std::string before = "the header";
+  for (const SafetensorsTensor* tensor : order) {
+    const std::string name = fmt::format("tensor '{}'", printable(tensor->name));
+    const char* begin = tensor->bytes.data();
+    if (begin < end) {
+      return fmt::format(
+          "{} has the data bytes {}, of which {} has some, too: expected each byte "
+          "in one tensor",
+          name, range_text(tensor->bytes, data), before);
+    }
+    if (begin > end) {
+      return fmt::format("{} data bytes between {} and {} belong to no tensor: expected none",
+                         begin - end, before, name);
+    }
+    end = begin + tensor->bytes.size();
+    if (!tensor->bytes.empty()) before = name;
+  }
+  const auto rest = static_cast<size_t>(data.data() + data.size() - end);
+  if (rest == 0) return std::nullopt;
+  return fmt::format("{} bytes behind {} belong to no tensor: expected none", rest, before);
+}
+
 template <typename T>
 std::vector<T> copy_elements(std::string_view bytes) {
   std::vector<T> elements(bytes.size() / sizeof(T));
@@ -134,6 +172,7 @@ Status SafetensorsFile::read_header() {
     }
     tensors_.push_back(std::move(tensor));
   }
+  if (const auto problem = check_cover(tensors_, data)) return file_error(path(), *problem);
   for (size_t i = 0; i < tensors_.size(); ++i) index_.emplace(tensors_[i].name, i);
   return {};
 }

@@ -2,8 +2,9 @@
 // Format: https://github.com/huggingface/safetensors#format
 //
 // open() checks the header (its length, its JSON, every shape, type size and data range) against
-// overflow and the file's size; failures are one line naming the file and the tensor. An element
-// type that Reckon does not read is an error only when that tensor is asked for. Views point into
+// overflow and the file's size, and that every byte of the data belongs to one tensor, as the
+// format's own library does; failures are one line naming the file and the tensor. An element type
+// that Reckon does not read is an error only when that tensor is asked for. Views point into
 // the mapping and live as long as the SafetensorsFile (moves keep them valid); thread-safe.
 #pragma once
 

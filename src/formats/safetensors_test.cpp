@@ -106,6 +106,28 @@ TEST_F(Safetensors, NamesWhatIsWrongWithATensor) {
               HasSubstr("has 8 data bytes: its shape and type F32 need 12"));
 }
 
+TEST_F(Safetensors, EachByteBelongsToOneTensor) {
+  const auto two = [&](std::string_view a, std::string_view b) {
+    return error_of(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":)" + std::string(a) +
+                        R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)" + std::string(b) +
+                        "}}",
+                    "12345678");
+  };
+  EXPECT_EQ(two("[4,8]", "[0,4]"), "opened without an error");
+  EXPECT_THAT(two("[0,4]", "[0,4]"),
+              HasSubstr("tensor 'b' has the data bytes [0, 4], of which tensor 'a' has some, too"));
+  EXPECT_THAT(two("[3,7]", "[0,4]"),
+              HasSubstr("tensor 'a' has the data bytes [3, 7], of which tensor 'b' has some, too"));
+  const auto one = [&](std::string_view at) {
+    return error_of(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":)" + std::string(at) + "}}",
+                    "12345678");
+  };
+  EXPECT_THAT(one("[0,4]"), HasSubstr("4 bytes behind tensor 'a' belong to no tensor"));
+  EXPECT_THAT(one("[4,8]"),
+              HasSubstr("4 data bytes between the header and tensor 'a' belong to no tensor"));
+  EXPECT_THAT(error_of("{}", "1"), HasSubstr("1 bytes behind the header belong to no tensor"));
+}
+
 TEST_F(Safetensors, DamageNeverCrashes) {
   const std::string whole = read_file(golden_path("oracle/llama-s0/model.safetensors"));
   ASSERT_GT(whole.size(), 4096U);

@@ -79,6 +79,12 @@ class Text {
     return (c >= 0x4e00 && c <= 0x9fa5) || (c >= 0x3040 && c <= 0x30ff);
   }
   [[nodiscard]] bool is_ascii_letter(size_t i) const { return (at(i) | 0x20U) - U'a' < 26; }
+  [[nodiscard]] bool is_digit(size_t i) const { return at(i) - U'0' < 10; }
+  // [\p{P}\$\+<=>\^~\|].
+  [[nodiscard]] bool is_punctuation_or_sign(size_t i) const {
+    constexpr std::u32string_view kSigns = U"$+<=>^~|";
+    return is(i, Class::kPunctuation) || (i < size() && kSigns.find(at(i)) != kSigns.npos);
+  }
   [[nodiscard]] bool is_newline(size_t i) const { return at(i) == U'\r' || at(i) == U'\n'; }
 
   [[nodiscard]] std::string_view bytes(size_t begin, size_t end) const {
@@ -237,6 +243,12 @@ size_t match_end(SplitPattern pattern, const Text& text, size_t i) {
       return numbers_end(text, i, 3);
     case SplitPattern::kNumber:
       return numbers_end(text, i, 1);
+    case SplitPattern::kNumbers:
+      return text.run(i, &Text::is_number);
+    case SplitPattern::kThreeDigits:
+      return text.is_digit(i) && text.is_digit(i + 1) && text.is_digit(i + 2) ? i + 3 : i;
+    case SplitPattern::kPunctuation:
+      return text.run(i, &Text::is_punctuation_or_sign);
     case SplitPattern::kHanAndKana:
       return text.run(i, &Text::is_han_or_kana);
   }

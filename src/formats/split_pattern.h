@@ -26,6 +26,9 @@ enum class SplitPattern {
   kDeepseekV3,
   kUpToThreeNumbers,  // \p{N}{1,3}
   kNumber,            // \p{N}
+  kNumbers,           // \p{N}+
+  kThreeDigits,       // [0-9][0-9][0-9]
+  kPunctuation,       // [\p{P}\$\+<=>\^~\|]+
   kHanAndKana,        // [一-龥぀-ゟ゠-ヿ]+
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 
 #include "formats/bpe_model.h"
 #include "formats/byte_alphabet.h"
@@ -17,6 +18,8 @@ namespace reckon {
 namespace {
 
 constexpr std::string_view kSpaceMark = "\u2581";  // SentencePiece's space
+
+constexpr std::string_view kPreKey = "tokenizer.ggml.pre";
 
 // tokenizer.ggml.token_type.
 enum class TokenType : int64_t {
@@ -40,6 +43,13 @@ struct Preset {
 
 void gpt2_steps(TokenizerState& state) {
   state.pre.add_pattern(SplitPattern::kGpt2);
+}
+// What llama.cpp does where the file names no pre-tokenizer.
+void default_steps(TokenizerState& state) {
+  state.pre.add_pattern(SplitPattern::kPunctuation);
+  state.pre.add_pattern(SplitPattern::kGpt2);
+  state.pre.add_pattern(SplitPattern::kNumbers);
+  state.pre.add_pattern(SplitPattern::kThreeDigits);
 }
 void smollm_steps(TokenizerState& state) {
   state.pre.add_digits(SplitBehavior::kIsolated);
@@ -69,7 +79,7 @@ constexpr Preset kPresets[] = {
     {"chatglm-bpe", llama3_steps},
     {"deepseek-r1-qwen", qwen2_distill_steps},
     {"deepseek-v3", deepseek_v3_steps},
-    {"default", gpt2_steps},
+    {"default", default_steps},
     {"glm4", llama3_steps},
     {"gpt-2", gpt2_steps},
     {"llama-bpe", llama3_steps, true},
@@ -171,8 +181,8 @@ class GgufTokenizerReader {
 
   [[nodiscard]] Status make_byte_level() {
     std::string_view name = "default";
-    if (gguf_.has("tokenizer.ggml.pre")) {
-      TRY_ASSIGN(name, gguf_.string("tokenizer.ggml.pre"));
+    if (gguf_.has(kPreKey)) {
+      TRY_ASSIGN(name, gguf_.string(kPreKey));
     }
     const auto* preset = std::find_if(std::begin(kPresets), std::end(kPresets),
                                       [&](const Preset& known) { return known.name == name; });
@@ -312,6 +322,15 @@ class GgufTokenizerReader {
 
 Result<std::unique_ptr<TokenizerState>> read_gguf_tokenizer(const GgufFile& gguf) {
   return GgufTokenizerReader(gguf).run();
+}
+
+std::optional<std::string> gguf_tokenizer_note(const GgufFile& gguf) {
+  const auto model = gguf.string("tokenizer.ggml.model");
+  if (!model.ok() || *model != "gpt2" || gguf.has(kPreKey)) return std::nullopt;
+  return fmt::format(
+      "{}: no '{}', so text is split as llama.cpp splits it by default; the model "
+      "may have been trained with another rule",
+      gguf.path(), kPreKey);
 }
 
 std::string gguf_pre_tokenizer_names() {

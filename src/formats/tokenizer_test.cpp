@@ -10,6 +10,7 @@
 
 #include "formats/byte_alphabet.h"
 #include "formats/test_files.h"
+#include "formats/tokenizer_gguf.h"
 
 namespace reckon {
 namespace {
@@ -92,7 +93,8 @@ class TokenizerFile {
   [[nodiscard]] std::string bytes() const {
     GgufWriter file;
     file.string("general.architecture", "llama").string("tokenizer.ggml.model", model);
-    file.string("tokenizer.ggml.pre", pre).strings("tokenizer.ggml.tokens", tokens);
+    if (!pre.empty()) file.string("tokenizer.ggml.pre", pre);
+    file.strings("tokenizer.ggml.tokens", tokens);
     ByteWriter type_array;
     type_array.put(GgufType::kInt32).put<uint64_t>(types.size());
     for (const int32_t type : types) type_array.put(type);
@@ -132,6 +134,27 @@ TEST(Tokenizer, TheLongestSpecialTokenWins) {
   EXPECT_EQ(tokenizer.encode("<a>", Special::kIgnore).size(), 3U);
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("x<a>y", Special::kParse)), "x<a>y");
   EXPECT_FALSE(tokenizer.is_control(always));
+}
+
+TEST(Tokenizer, AFileThatNamesNoPreTokenizerIsSplitByLlamaCppsDefault) {
+  TokenizerFile file;
+  const int32_t two = file.merge("1", "2");
+  (void)file.merge("12", "3");
+  (void)file.merge("123", "4");
+  const int32_t dots = file.merge(".", ".");
+  (void)file.merge(byte_to_alphabet(' '), "1");
+  for (const char* pre : {"default", ""}) {
+    file.pre = pre;
+    const std::string bytes = file.bytes();
+    const auto gguf = GgufFile::parse(MappedFile::copy_of("model.gguf", bytes));
+    ASSERT_TRUE(gguf.ok());
+    EXPECT_EQ(gguf_tokenizer_note(*gguf).has_value(), file.pre.empty());
+    // " 1" stays apart, "1234" is "123" and "4".
+    EXPECT_THAT(file.load().encode(" 1234..", Special::kParse),
+                ElementsAre(' ', two + 1, '4', dots));
+  }
+  file.pre = "gpt-2";
+  EXPECT_THAT(file.load().encode("1234..", Special::kParse), ElementsAre(two + 2, dots));
 }
 
 TEST(Tokenizer, EveryByteStringSurvivesTheRoundTrip) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -72,7 +73,65 @@ Status refuse_true(const Checkpoint& checkpoint, std::string_view key) {
   return {};
 }
 
+// Keys of other models, with the value at which they do nothing; none where there is no such value.
+// A configuration that has one computes what nobody here knows, whatever family it says it is.
+struct ForeignKey {
+  std::string_view key;
+  std::optional<double> neutral;
+};
+constexpr ForeignKey kForeignKeys[] = {
+    {"alibi", 0},
+    {"attention_chunk_size", 0},
+    {"attention_multiplier", std::nullopt},
+    {"attn_logit_softcapping", 0},
+    {"attn_temperature_tuning", 0},
+    {"clip_qkv", std::nullopt},
+    {"dim_model_base", std::nullopt},
+    {"embedding_multiplier", 1},
+    {"final_logit_softcapping", 0},
+    {"hidden_size_per_layer_input", 0},
+    {"kv_lora_rank", 0},
+    {"logit_scale", 1},
+    {"logits_scaling", 1},
+    {"n_routed_experts", 0},
+    {"num_experts", 0},
+    {"num_kv_shared_layers", 0},
+    {"num_local_experts", 0},
+    {"parallel_attn", 0},
+    {"q_lora_rank", 0},
+    {"qk_layernorm", 0},
+    {"residual_multiplier", 1},
+    {"scale_depth", std::nullopt},
+    {"scale_emb", 1},
+    {"use_parallel_residual", 0},
+    {"use_qk_norm", 0},
+};
+
+Status check_foreign_keys(const Checkpoint& checkpoint) {
+  for (const auto& [key, neutral] : kForeignKeys) {
+    if (!checkpoint.has(key)) continue;
+    const Result<bool> flag = checkpoint.boolean(key);
+    const Result<double> number =
+        flag.ok() ? Result<double>(*flag ? 1.0 : 0.0) : checkpoint.number(key);
+    if (number.ok() && neutral && *number == *neutral) continue;
+    return bad_key(checkpoint, key, "is set, which this version does not support");
+  }
+  return {};
+}
+
+Status check_same_base(const Checkpoint& checkpoint) {
+  constexpr std::string_view kTop = "rope_theta";
+  constexpr std::string_view kNested = "rope_parameters.rope_theta";
+  if (!checkpoint.has(kTop) || !checkpoint.has(kNested)) return {};
+  TRY_ASSIGN(const double top, checkpoint.number(kTop));
+  TRY_ASSIGN(const double nested, checkpoint.number(kNested));
+  if (top == nested) return {};
+  return bad_key(checkpoint, kTop,
+                 fmt::format("is {}, but '{}' is {}: expected the same", top, kNested, nested));
+}
+
 Status check_hf_rope(const Checkpoint& checkpoint) {
+  TRY(check_same_base(checkpoint));
   for (const std::string object : {"rope_parameters", "rope_scaling"}) {
     if (!checkpoint.has(object)) continue;
     std::string type;
@@ -127,6 +186,7 @@ Status check_hf_activation(const Checkpoint& checkpoint, MlpActivation activatio
 }
 
 Status check_hf(const Checkpoint& checkpoint, const DenseFamily& family) {
+  TRY(check_foreign_keys(checkpoint));
   TRY(check_hf_rope(checkpoint));
   TRY(check_hf_attention(checkpoint, family));
   return check_hf_activation(checkpoint, family.activation);

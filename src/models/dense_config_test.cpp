@@ -123,6 +123,15 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"rope_scaling", json{{"type", "linear"}, {"factor", 2.0}}, "rope_scaling.type"},
         Refusal{"rope_scaling", json{{"factor", 2.0}}, "rope_scaling"},
         Refusal{"rope_parameters", json{{"rope_type", "yarn"}}, "rope_parameters.rope_type"},
+        Refusal{"rope_parameters", json{{"rope_theta", 5e5}},
+                "'rope_theta' is 10000, but 'rope_parameters.rope_theta' is 500000"},
+        Refusal{"attn_logit_softcapping", 50.0, "'attn_logit_softcapping' is set"},
+        Refusal{"final_logit_softcapping", 30.0, "final_logit_softcapping"},
+        Refusal{"clip_qkv", 8.0, "clip_qkv"}, Refusal{"logits_scaling", 8, "logits_scaling"},
+        Refusal{"attention_multiplier", 0.015, "attention_multiplier"},
+        Refusal{"residual_multiplier", 0.22, "residual_multiplier"},
+        Refusal{"num_experts", 8, "num_experts"}, Refusal{"alibi", true, "alibi"},
+        Refusal{"num_local_experts", "many", "num_local_experts"},
         Refusal{"partial_rotary_factor", 0.5, "partial_rotary_factor"},
         Refusal{"attention_bias", true, "attention_bias"}, Refusal{"mlp_bias", true, "mlp_bias"},
         Refusal{"use_sliding_window", true, "use_sliding_window"},
@@ -141,6 +150,20 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"max_position_embeddings", int64_t{1} << 60, "context length"},
         Refusal{"rms_norm_eps", 0.0, "epsilon"}, Refusal{"rms_norm_eps", -1.0, "epsilon"},
         Refusal{"rope_theta", 0.0, "rope base"}));
+
+TEST(DenseConfig, TakesForeignKeysThatDoNothing) {
+  TinyFolder folder;
+  for (const char* key : {"attn_logit_softcapping", "clip_qkv", "num_experts"}) {
+    folder.config[key] = nullptr;
+  }
+  folder.config["residual_multiplier"] = 1;
+  folder.config["logits_scaling"] = 1.0;
+  folder.config["num_local_experts"] = 0;
+  folder.config["alibi"] = false;
+  folder.config["rope_theta"] = 10000.0;
+  folder.config["rope_parameters"] = json{{"rope_type", "default"}, {"rope_theta", 10000}};
+  EXPECT_EQ(error_of(folder), "");
+}
 
 class GgufRefusals : public ::testing::TestWithParam<const char*> {};
 

@@ -64,11 +64,6 @@ Status read_gguf(const Checkpoint& checkpoint, DenseConfig& config) {
 }
 
 Status check_hf(const Checkpoint& checkpoint) {
-  for (const std::string_view key : {"attn_logit_softcapping", "final_logit_softcapping"}) {
-    if (checkpoint.has(key)) {
-      return bad_key(checkpoint, key, "is set, which this version does not support");
-    }
-  }
   TRY_ASSIGN(const bool both_ways, checkpoint.boolean_or("use_bidirectional_attention", false));
   if (both_ways) {
     return bad_key(checkpoint, "use_bidirectional_attention", "is true; expected causal attention");
@@ -87,6 +82,11 @@ Result<double> hf_base(const Checkpoint& checkpoint, const std::string& kind,
   }
   TRY_ASSIGN(const double flat, checkpoint.number_or(key, fallback));
   TRY_ASSIGN(const double base, checkpoint.number_or(at + ".rope_theta", flat));
+  if (checkpoint.has(key) && base != flat) {
+    return bad_key(
+        checkpoint, key,
+        fmt::format("is {}, but '{}.rope_theta' is {}: expected the same", flat, at, base));
+  }
   TRY(check_base(checkpoint, key, base));
   return base;
 }

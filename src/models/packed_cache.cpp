@@ -110,11 +110,18 @@ void PackedCache::write_any(Weights weights, const LoadOptions& options, ThreadP
       options.progress(static_cast<uint64_t>(done), static_cast<uint64_t>(values));
     }
   };
+  // The key was made of what the files held before.
+  const auto still_valid = [&]() -> Status {
+    const CheckpointChange change = checkpoint_.change();
+    if (change.change == FileChange::kNone) return {};
+    return failed(fmt::format("{}: was changed or replaced since it was opened", change.path));
+  };
   std::vector<std::string> why_not;
   for (const std::string& path : paths()) {
     std::error_code ignored;
+    if (why_not.size() == 1 && !still_valid().ok()) break;
     if (why_not.size() == 1) fs::create_directories(fs::path(path).parent_path(), ignored);
-    Status written = write_packed_file(path, key(), sources, pool, progress);
+    Status written = write_packed_file(path, key(), sources, pool, progress, still_valid);
     if (written.ok()) written = use(path, key(), weights, nullptr);
     if (written.ok()) {
       std::error_code unknown;

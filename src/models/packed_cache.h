@@ -33,8 +33,9 @@ class PackedCache final : public RowCache {
       : checkpoint_(checkpoint), scheme_(std::move(scheme)), options_(std::move(options)) {}
 
   // Lets every weight that the scheme packs read its rows from the packed file, after writing it
-  // where there is none that fits. A file that is of no use or cannot be written is a note, and the
-  // rows stay what they were. Nothing is cached of a synthetic checkpoint.
+  // where there is none that fits. A file that is of no use or cannot be written, and one that is
+  // not kept because the checkpoint changed on the way, is a note, and the rows stay what they
+  // were. Nothing is cached of a synthetic checkpoint.
   void attach(std::deque<PlacedWeight>& weights, const LoadOptions& options) override;
   [[nodiscard]] const std::vector<std::string>& notes() const override { return notes_; }
 

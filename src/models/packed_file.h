@@ -94,11 +94,16 @@ struct PackedSource {
 // Called on the calling thread now and then, with weights that are done.
 using PackedProgress = std::function<void(int64_t done_values)>;
 
+// Asked when all is packed: an error where the sources are no longer what `key` says.
+using PackedCheck = std::function<Status()>;
+
 // Packs the tensors in parallel into a new file, which then takes the place of the one at `path`.
-// On an error, a weight that cannot be packed or what the system said, that one is as it was and
-// nothing else is left behind; what processes that were killed on the way have left is removed.
+// On an error (a weight that cannot be packed, sources that are not still_valid, what the system
+// said) that one is as it was and nothing else is left behind; what processes that were killed on
+// the way have left is removed.
 [[nodiscard]] Status write_packed_file(const std::string& path, const PackedKey& key,
                                        std::span<const PackedSource> sources, ThreadPool& pool,
-                                       const PackedProgress& progress);
+                                       const PackedProgress& progress,
+                                       const PackedCheck& still_valid = {});
 
 }  // namespace reckon::models

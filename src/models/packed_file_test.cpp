@@ -227,33 +227,63 @@ TEST(PackedFile, WhatCannotBePackedLeavesTheOldFile) {
   EXPECT_EQ(files_in(folder.path()), 1U);
 }
 
+TEST(PackedFile, SourcesThatChangedOnTheWayLeaveTheOldFile) {
+  TestFolder folder;
+  const std::string path = folder.path() + "/packed";
+  const Matrices matrices({{9, 300}});
+  ThreadPool pool(1);
+  const auto pack = [&] {
+    return write_packed_file(path, kKey, matrices.sources(), pool, {},
+                             [] { return Status(failed("the model changed")); });
+  };
+  ASSERT_FALSE(pack().ok());
+  EXPECT_EQ(files_in(folder.path()), 0U);
+  ASSERT_TRUE(write(path, matrices).ok());
+  EXPECT_EQ(pack().error().message, "the model changed");
+  EXPECT_TRUE(open_whole(path, matrices).ok());
+  EXPECT_EQ(files_in(folder.path()), 1U);
+}
+
+// A child process that is killed halfway.
+void pack_and_die(const std::string& path, const Matrices& matrices) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const Special special(*matrices.sources()[0].rows, 8000, [] {
+      (void)kill(getpid(), SIGKILL);
+      return Status();
+    });
+    const PackedSource source{"m0", matrices.sources()[0].packed, &special};
+    ThreadPool pool(1);
+    (void)write_packed_file(path, kKey, {&source, 1}, pool, {});
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+}
+
 TEST(PackedFile, KilledHalfwayLosesNothingAndIsCleanedUp) {
   TestFolder folder;
   const std::string path = folder.path() + "/packed";
   const Matrices matrices({{9000, 300}});
+  const bool named = NewFile::beside(path).path() != path;  // drafts, on this file system
   for (const bool was_there : {false, true}) {
     if (was_there) {
       ASSERT_TRUE(write(path, matrices).ok());
     }
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      const Special special(*matrices.sources()[0].rows, 8000, [] {
-        (void)kill(getpid(), SIGKILL);
-        return Status();
-      });
-      const PackedSource source{"m0", matrices.sources()[0].packed, &special};
-      ThreadPool pool(1);
-      (void)write_packed_file(path, kKey, {&source, 1}, pool, {});
-      _exit(0);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status));
-    EXPECT_EQ(files_in(folder.path()), was_there ? 2U : 1U);  // its draft
+    pack_and_die(path, matrices);
+    EXPECT_EQ(files_in(folder.path()), (was_there ? 1U : 0U) + (named ? 1U : 0U));
     EXPECT_EQ(open_whole(path, matrices).ok(), was_there);
+    // What it leaves elsewhere, early and late, and what is a user's.
+    folder.write(".packed.reckon-draft-0000000000000000", "RKDRAFT\n");
+    folder.write(".packed.reckon-draft-1111111111111111", "RKPACKED");
+    folder.write("packed.backup", "RKPACKED");
+    folder.write("packed.sha256", "mine");
     ASSERT_TRUE(write(path, matrices).ok());
-    EXPECT_EQ(files_in(folder.path()), 1U);
+    EXPECT_EQ(files_in(folder.path()), 3U);
+    std::filesystem::remove(folder.path() + "/packed.backup");
+    std::filesystem::remove(folder.path() + "/packed.sha256");
     const auto file = open_whole(path, matrices);
     ASSERT_TRUE(file.ok()) << file.error().message;
     matrices.expect_in(*file);

@@ -9,7 +9,8 @@
 namespace reckon::models {
 
 inline constexpr std::string_view kPackedMagic = "RKPACKED";
-inline constexpr uint64_t kPackedHead = 24;  // before the header
+inline constexpr std::string_view kPackedDraft = "RKDRAFT\n";  // in its place until the end
+inline constexpr uint64_t kPackedHead = 24;                    // before the header
 inline constexpr uint64_t kPackedAlignment = 64;
 
 // Runs of packed_run_rows() rows, the last one with what is left, and the bytes of one.

@@ -1,10 +1,6 @@
 // write_packed_file() of packed_file.h. Threads take runs of rows, pack each into a buffer of their
 // own and write it where it belongs, so that packing, checksums and writing go on side by side.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -67,29 +63,6 @@ Layout plan_layout(const PackedKey& key, std::span<const PackedSource> sources) 
   }
   layout.data = rounded(kPackedHead + header_text(key, sources, layout).size(), kPage);
   return layout;
-}
-
-// Drafts of writers that are gone: nobody holds their lock.
-void remove_orphans(const std::string& path) {
-  std::error_code ignored;
-  const std::string start = fs::path(path).filename().string() + ".";
-  for (const auto& entry : fs::directory_iterator(fs::path(path).parent_path(), ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(start) || name.size() != start.size() + kDraftLetters) continue;
-    const int fd = ::open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0) continue;
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) (void)::unlink(entry.path().c_str());
-    ::close(fd);
-  }
-}
-
-// Locks the draft until it is closed. False where another process took it for an orphan in the
-// moment before. One that could not be created is the first write's to report.
-bool keep_from_removal(const NewFile& file) {
-  if (file.descriptor() < 0) return true;
-  (void)::flock(file.descriptor(), LOCK_EX);
-  struct stat status {};
-  return ::fstat(file.descriptor(), &status) != 0 || status.st_nlink > 0;
 }
 
 class Writer {
@@ -187,9 +160,10 @@ uint64_t packed_file_bytes(const PackedKey& key, std::span<const PackedSource> s
 
 Status write_packed_file(const std::string& path, const PackedKey& key,
                          std::span<const PackedSource> sources, ThreadPool& pool,
-                         const PackedProgress& progress) {
+                         const PackedProgress& progress, const PackedCheck& still_valid) {
+  constexpr std::string_view kBeginnings[] = {kPackedDraft, kPackedMagic};
   Layout layout = plan_layout(key, sources);
-  remove_orphans(path);
+  remove_drafts(path, kBeginnings);
   std::error_code error;
   const fs::space_info space = fs::space(fs::path(path).parent_path(), error);
   const uint64_t bytes = layout.data + layout.data_bytes;
@@ -197,13 +171,12 @@ Status write_packed_file(const std::string& path, const PackedKey& key,
     return failed(fmt::format("{}: needs {} and the disk has {} left", path, format_bytes(bytes),
                               format_bytes(space.available)));
   }
-  for (;;) {
-    NewFile file = NewFile::beside(path);
-    if (!keep_from_removal(file)) continue;
-    TRY(Writer(file, sources, layout, pool).write(progress));
-    TRY(write_head(file, header_text(key, sources, layout)));
-    return file.rename_to(path);
-  }
+  NewFile file = NewFile::beside(path);
+  TRY(file.write_at(0, kPackedDraft));
+  TRY(Writer(file, sources, layout, pool).write(progress));
+  TRY(write_head(file, header_text(key, sources, layout)));
+  if (still_valid) TRY(still_valid());
+  return file.rename_to(path);
 }
 
 }  // namespace reckon::models

@@ -1,0 +1,94 @@
+#include "engine/broken_weights.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "engine/generate.h"
+#include "engine/test_sessions.h"
+
+namespace reckon::engine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// A copy of a golden model with a NaN in one of its vectors.
+std::string broken_model(const TestFolder& folder, const std::string& tensor) {
+  const std::string golden = golden_path("gguf/tiny-llama-mixed.gguf");
+  std::string bytes = read_file(golden);
+  const auto checkpoint = Checkpoint::open(golden);
+  const auto* data = static_cast<const char*>(checkpoint->tensor(tensor)->data);
+  const auto at = static_cast<size_t>(data - checkpoint->gguf()->bytes().data());
+  const float bad = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(bytes.data() + at, &bad, sizeof bad);
+  return folder.write("broken.gguf", bytes);
+}
+
+TEST(BrokenWeights, AreNamedWhereTheLogitsAreNoNumbers) {
+  const TestFolder folder;
+  const auto model = open_model(broken_model(folder, "output_norm.weight"));
+  ASSERT_NE(model, nullptr);
+  const auto session = make_session(*model, {}, {16});
+  ASSERT_NE(session, nullptr);
+  const std::vector<int32_t> prompt{1, 2, 3};
+  GenerateOptions greedy;
+  greedy.max_tokens = 1;
+  GenerateOptions filtered = greedy;  // picked on the host
+  filtered.sampler.temperature = 1;
+  filtered.sampler.filters.top_k = 3;
+  for (const GenerateOptions& options : {greedy, filtered}) {
+    ASSERT_TRUE(session->truncate(0).ok());
+    const auto generation = generate(*session, prompt, options, nullptr, {});
+    ASSERT_FALSE(generation.ok());
+    EXPECT_EQ(generation.error().kind, ErrorKind::kFailed);
+    EXPECT_THAT(generation.error().message,
+                AllOf(HasSubstr("broken.gguf: tensor 'output_norm.weight', row 0: holds a weight "
+                                "that is not finite")));
+  }
+}
+
+TEST(BrokenWeights, NameTheFileWhereNoWeightIsToBlame) {
+  const std::string path = golden_path("gguf/tiny-llama-mixed.gguf");
+  const auto model = open_model(path);
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(explain_not_finite(*model, failed("it overflowed")).message, path + ": it overflowed");
+}
+
+TEST(Session, ATokenThatTheModelDoesNotHaveIsTheFilesFault) {
+  const auto model = open_model(golden_path("gguf/tiny-llama-mixed.gguf"));
+  ASSERT_NE(model, nullptr);
+  const auto session = make_session(*model, {}, {16});
+  const int64_t vocabulary = model->model().info().vocabulary;
+  const std::vector<int32_t> tokens{1, static_cast<int32_t>(vocabulary)};
+  const Status status = session->append(tokens);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().kind, ErrorKind::kFailed);
+  EXPECT_THAT(status.error().message, HasSubstr("tiny-llama-mixed.gguf: token "));
+}
+
+// A tokenizer of more tokens than the model: an error only where they are no control tokens.
+TEST(LoadedModel, HoldsTheTokenizerToTheModel) {
+  const TestFolder folder;
+  const std::string path = folder.path() + "/model";
+  std::filesystem::copy(golden_path("oracle/llama-s0"), path,
+                        std::filesystem::copy_options::recursive);
+  const auto vocabulary = open_model(path)->model().info().vocabulary;
+  const auto error_with = [&](int64_t id, bool special) {
+    std::ofstream(path + "/tokenizer.json")
+        << R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"added_tokens":[{"id":)" << id
+        << R"(,"content":"<x>","special":)" << (special ? "true" : "false")
+        << R"(,"normalized":false,"single_word":false,"lstrip":false,"rstrip":false}]})";
+    const auto tokenizer = open_model(path)->tokenizer();
+    return tokenizer.ok() ? std::string("fits") : tokenizer.error().message;
+  };
+  EXPECT_EQ(error_with(vocabulary - 1, false), "fits");
+  EXPECT_EQ(error_with(vocabulary, true), "fits");
+  EXPECT_THAT(error_with(vocabulary, false),
+              AllOf(HasSubstr(path), HasSubstr("('<x>'), but the model has")));
+}
+
+}  // namespace
+}  // namespace reckon::engine
