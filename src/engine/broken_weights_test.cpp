@@ -69,26 +69,5 @@ TEST(Session, ATokenThatTheModelDoesNotHaveIsTheFilesFault) {
   EXPECT_THAT(status.error().message, HasSubstr("tiny-llama-mixed.gguf: token "));
 }
 
-// A tokenizer of more tokens than the model: an error only where they are no control tokens.
-TEST(LoadedModel, HoldsTheTokenizerToTheModel) {
-  const TestFolder folder;
-  const std::string path = folder.path() + "/model";
-  std::filesystem::copy(golden_path("oracle/llama-s0"), path,
-                        std::filesystem::copy_options::recursive);
-  const auto vocabulary = open_model(path)->model().info().vocabulary;
-  const auto error_with = [&](int64_t id, bool special) {
-    std::ofstream(path + "/tokenizer.json")
-        << R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"added_tokens":[{"id":)" << id
-        << R"(,"content":"<x>","special":)" << (special ? "true" : "false")
-        << R"(,"normalized":false,"single_word":false,"lstrip":false,"rstrip":false}]})";
-    const auto tokenizer = open_model(path)->tokenizer();
-    return tokenizer.ok() ? std::string("fits") : tokenizer.error().message;
-  };
-  EXPECT_EQ(error_with(vocabulary - 1, false), "fits");
-  EXPECT_EQ(error_with(vocabulary, true), "fits");
-  EXPECT_THAT(error_with(vocabulary, false),
-              AllOf(HasSubstr(path), HasSubstr("('<x>'), but the model has")));
-}
-
 }  // namespace
 }  // namespace reckon::engine
