@@ -18,8 +18,8 @@
 #include "cli/report_folder.h"
 #include "cli/report_index.h"
 #include "cli/terminal.h"
-#include "ledger/summary.h"
 #include "kernels/switches.h"
+#include "ledger/summary.h"
 
 namespace reckon::cli {
 namespace {

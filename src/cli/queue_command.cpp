@@ -119,8 +119,7 @@ void add_run(Cli& cli, CLI::App& group) {
       });
   add_auto_pairs(*command, *options);
   command->add_flag("--gate", options->gate,
-                    "exit code 4 where any experiment is LOST, BROKE or OUT-OF-MEMORY, 3 where any "
-                    "is undecided");
+                    "exit code 4: one is LOST, BROKE or OUT-OF-MEMORY; 3: undecided");
   command->add_flag("--no-pause", options->no_pause,
                     "measure also while other processes keep the machine busy");
   command->add_flag("--json", options->json, "print JSON");

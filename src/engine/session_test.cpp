@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include <algorithm>
 
 #include "engine/test_sessions.h"
@@ -28,17 +30,22 @@ class SessionTest : public ::testing::Test {
 
 TEST_F(SessionTest, RefusesBadTokensBeforeItRuns) {
   const auto session = make_session(*model_, {}, {32, 8});
+  std::optional<ErrorKind> kind;
   const auto error_of = [&](const std::vector<int32_t>& tokens) {
     const auto logits = session->prefill(tokens);
     EXPECT_EQ(session->position(), 0);
     if (logits.ok()) return std::string();
-    EXPECT_EQ(logits.error().kind, ErrorKind::kUsage);
+    kind = logits.error().kind;
     return logits.error().message;
   };
   EXPECT_THAT(error_of({}), HasSubstr("no tokens"));
-  EXPECT_THAT(error_of({1, 2, 256}), HasSubstr("token 256"));
-  EXPECT_THAT(error_of({1, -1}), HasSubstr("token -1"));
+  EXPECT_EQ(kind, ErrorKind::kUsage);
   EXPECT_THAT(error_of(std::vector<int32_t>(33, 1)), HasSubstr("33 tokens"));
+  EXPECT_EQ(kind, ErrorKind::kUsage);
+  // What a tokenizer gives that is not the model's: the checkpoint is broken.
+  EXPECT_THAT(error_of({1, 2, 256}), HasSubstr("token 256"));
+  EXPECT_EQ(kind, ErrorKind::kFailed);
+  EXPECT_THAT(error_of({1, -1}), HasSubstr("token -1"));
   EXPECT_FALSE(session->decode(-5).ok());
   EXPECT_TRUE(session->trace().rows().empty());
 }
