@@ -10,6 +10,7 @@
 #include "cli/ab_queue.h"
 #include "cli/command.h"
 #include "cli/ledger_access.h"
+#include "cli/measuring_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/page.h"
@@ -19,7 +20,6 @@
 #include "experiment/markdown.h"
 #include "experiment/run.h"
 #include "experiment/words.h"
-#include "ledger/writer.h"
 #include "measure/verdict.h"
 
 namespace reckon::cli {
@@ -42,19 +42,6 @@ Result<std::unique_ptr<ledger::Store>> open_store(const Cli& cli, const Options&
   if (!options.no_record) return store;
   TRY_ASSIGN(auto scratch, ScratchStore::create(std::move(store)));
   return std::unique_ptr<ledger::Store>(std::move(scratch));
-}
-
-Result<experiment::RunOptions> run_options(const Cli& cli, const Options& options) {
-  experiment::RunOptions run;
-  run.worker_command = {cli.self, "round-worker"};
-  run.command = cli.typed;
-  run.writer = ledger::default_writer();
-  run.force_reason = options.force;
-  run.stop_requested = [] { return StopSignals::received() != 0; };
-  if (!options.budget.empty()) {
-    TRY_ASSIGN(run.budget_seconds, experiment::parse_seconds(options.budget));
-  }
-  return run;
 }
 
 // Before anything runs: is every command there, and is there anything to measure? A/A rounds are
@@ -151,7 +138,8 @@ void print_json_outcome(const Options& options, const QueueOutcome& outcome,
 }
 
 Result<ExitCode> ab(const Cli& cli, const Options& options) {
-  TRY_ASSIGN(const experiment::RunOptions run, run_options(cli, options));
+  TRY_ASSIGN(const experiment::RunOptions run,
+             measuring_options(cli, options.budget, options.force));
   TRY_ASSIGN(Queue queue, ab_queue(options.ab));
   TRY_ASSIGN(const auto runner, adapters::open_runner(queue.runner));
   TRY_ASSIGN(const auto store, open_store(cli, options));
@@ -233,15 +221,8 @@ void add_ab_command(Cli& cli) {
   auto options = std::make_shared<Options>();
   add_what(*command, options->ab);
   add_design(*command, options->ab);
-  command->add_option("--budget", options->budget, "stop at a pair's end after 90s, 9m or 1.5h")
-      ->type_name("TIME");
-  command
-      ->add_option("--force", options->force,
-                   "measure although the ledger already knows; the reason is recorded")
-      ->type_name("REASON")
-      ->check([](const std::string& reason) {
-        return reason.find_first_not_of(' ') == std::string::npos ? "a reason is needed" : "";
-      });
+  add_budget_option(*command, options->budget);
+  add_force_option(*command, options->force);
   command->add_flag("--no-record", options->no_record,
                     "write nothing to the ledger; the answer is provisional");
   command->add_flag("--json", options->json, "print JSON");

@@ -10,6 +10,7 @@
 #include "adapters/open.h"
 #include "cli/ledger_access.h"
 #include "cli/ledger_json.h"
+#include "cli/measuring_options.h"
 #include "cli/output.h"
 #include "cli/queue_progress.h"
 #include "cli/signals.h"
@@ -17,7 +18,6 @@
 #include "experiment/run.h"
 #include "experiment/verdict_text.h"
 #include "ledger/summary.h"
-#include "ledger/writer.h"
 
 namespace reckon::cli {
 namespace {
@@ -43,20 +43,6 @@ Result<experiment::Queue> queue_of(const Entry& entry) {
   // Beside the queue that first had the experiment, on the same ledger.
   queue.name = "replay of " + entry.id;
   return queue;
-}
-
-Result<experiment::RunOptions> run_options(const Cli& cli, const ReplayOptions& options,
-                                           const Entry& entry) {
-  experiment::RunOptions run;
-  run.worker_command = {cli.self, "round-worker"};
-  run.command = cli.typed;
-  run.writer = ledger::default_writer();
-  run.force_reason = "replay of " + entry.id;
-  run.stop_requested = [] { return StopSignals::received() != 0; };
-  if (!options.budget.empty()) {
-    TRY_ASSIGN(run.budget_seconds, experiment::parse_seconds(options.budget));
-  }
-  return run;
 }
 
 std::string old_text(const Entry& entry) {
@@ -105,7 +91,8 @@ Result<ExitCode> replay(const Cli& cli, const ReplayOptions& options) {
   TRY_ASSIGN(const auto catalog, read_catalog(*store));
   TRY_ASSIGN(const Entry entry, catalog->entry(options.id));
   TRY_ASSIGN(const experiment::Queue queue, queue_of(entry));
-  TRY_ASSIGN(experiment::RunOptions run, run_options(cli, options, entry));
+  TRY_ASSIGN(experiment::RunOptions run,
+             measuring_options(cli, options.budget, "replay of " + entry.id));
   TRY_ASSIGN(const auto runner, adapters::open_runner(queue.runner));
   std::unique_ptr<experiment::MachineWatch> watch;
   if (!options.no_pause) watch = adapters::open_machine_watch();
@@ -134,10 +121,8 @@ void add_ledger_replay(Cli& cli, CLI::App& group) {
   command->add_option("id", options->id, "the entry, or four or more characters that only it has")
       ->required()
       ->type_name("ID");
-  command->add_option("--budget", options->budget, "stop at a pair's end after 90s, 9m or 1.5h")
-      ->type_name("TIME");
-  command->add_flag("--no-pause", options->no_pause,
-                    "measure also while other processes keep the machine busy");
+  add_budget_option(*command, options->budget);
+  add_no_pause_flag(*command, options->no_pause);
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
       "Exit codes are those of 'queue run': 0 whether the verdicts agree or not.\n"

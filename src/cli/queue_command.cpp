@@ -8,13 +8,13 @@
 #include "adapters/open.h"
 #include "cli/command.h"
 #include "cli/ledger_access.h"
+#include "cli/measuring_options.h"
 #include "cli/output.h"
 #include "cli/queue_progress.h"
 #include "cli/signals.h"
 #include "experiment/machine_watch.h"
 #include "experiment/markdown.h"
 #include "experiment/run.h"
-#include "ledger/writer.h"
 
 namespace reckon::cli {
 namespace {
@@ -50,22 +50,9 @@ Result<ExitCode> check(const Cli& cli, const QueueOptions& options) {
   return static_cast<ExitCode>(checked.exit_code());
 }
 
-Result<experiment::RunOptions> run_options(const Cli& cli, const QueueOptions& options) {
-  experiment::RunOptions run;
-  run.worker_command = {cli.self, "round-worker"};
-  run.command = cli.typed;
-  run.writer = ledger::default_writer();
-  run.force_reason = options.force;
-  run.auto_pairs = options.auto_pairs;
-  run.stop_requested = [] { return StopSignals::received() != 0; };
-  if (!options.budget.empty()) {
-    TRY_ASSIGN(run.budget_seconds, experiment::parse_seconds(options.budget));
-  }
-  return run;
-}
-
 Result<ExitCode> run(const Cli& cli, const QueueOptions& options) {
-  TRY_ASSIGN(experiment::RunOptions run, run_options(cli, options));
+  TRY_ASSIGN(experiment::RunOptions run, measuring_options(cli, options.budget, options.force));
+  run.auto_pairs = options.auto_pairs;
   TRY_ASSIGN(const experiment::Queue queue, experiment::load_queue(options.file));
   TRY_ASSIGN(const auto runner, adapters::open_runner(queue.runner));
   TRY_ASSIGN(const auto store, open_ledger(cli));
@@ -108,20 +95,12 @@ void add_run(Cli& cli, CLI::App& group) {
   command->add_option("file", options->file, "the queue, as YAML")->required()->type_name("FILE");
   command->add_option("--markdown", options->markdown, "write a page with all the evidence")
       ->type_name("FILE");
-  command->add_option("--budget", options->budget, "stop at a pair's end after 90s, 9m or 1.5h")
-      ->type_name("TIME");
-  command
-      ->add_option("--force", options->force,
-                   "measure although the ledger already knows; the reason is recorded")
-      ->type_name("REASON")
-      ->check([](const std::string& reason) {
-        return reason.find_first_not_of(' ') == std::string::npos ? "a reason is needed" : "";
-      });
+  add_budget_option(*command, options->budget);
+  add_force_option(*command, options->force);
   add_auto_pairs(*command, *options);
   command->add_flag("--gate", options->gate,
                     "exit code 4: one is LOST, BROKE or OUT-OF-MEMORY; 3: undecided");
-  command->add_flag("--no-pause", options->no_pause,
-                    "measure also while other processes keep the machine busy");
+  add_no_pause_flag(*command, options->no_pause);
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
       "Ctrl-C stops at the end of the pair; the same command goes on from there.\n"

@@ -146,4 +146,14 @@ Status check_body(const Event& event) {
                             status.error().message));
 }
 
+std::vector<std::string> body_errors(std::span<const Event> events, const std::string& location) {
+  std::vector<std::string> errors;
+  for (const Event& event : events) {
+    if (const Status status = check_body(event); !status.ok()) {
+      errors.push_back(fmt::format("{}: {}", location, status.error().message));
+    }
+  }
+  return errors;
+}
+
 }  // namespace reckon::ledger

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,7 +66,7 @@ struct Round {
   std::vector<PairSample> pairs;
   double base_value = 0;  // medians of the counted samples, in the metric's unit
   double arm_value = 0;
-  double median_log = 0;  // median of the pairs' log ratios; > 0 is the better arm
+  double median_log = 0;  // the round's result (measure/pairs.h); > 0 is the better arm
   Extra extra = Extra::object();
 };
 
@@ -219,5 +220,8 @@ template <typename Body>
 // Decodes the body that the event's type calls for and checks what the types cannot say: a round
 // has an id, a VOID its reason, a superseded entry its successor, predicates parse.
 [[nodiscard]] Status check_body(const Event& event);
+// What check_body() says of each event that it does not accept, behind "`location`: ".
+[[nodiscard]] std::vector<std::string> body_errors(std::span<const Event> events,
+                                                   const std::string& location);
 
 }  // namespace reckon::ledger

@@ -63,11 +63,8 @@ class JsonlStore : public Store {
     VerifyReport report;
     report.events = walk.events.size();
     report.errors = std::move(walk.errors);
-    for (const Event& event : walk.events) {
-      if (Status status = check_body(event); !status.ok()) {
-        report.errors.push_back(fmt::format("{}: {}", location_, status.error().message));
-      }
-    }
+    const std::vector<std::string> bodies = body_errors(walk.events, location_);
+    report.errors.insert(report.errors.end(), bodies.begin(), bodies.end());
     for (const auto* notes : {&walk.torn, &walk.repeats, &walk.set_aside}) {
       report.notes.insert(report.notes.end(), notes->begin(), notes->end());
     }
