@@ -201,13 +201,16 @@ function(reckon_add_shapes)
   target_sources(reckon_formats PRIVATE ${header})
 endfunction()
 
-# bench/measure_study.cpp, which needs nothing but measure; one program a bench/*_bench.cpp, where
+# bench/measure_study.cpp, which needs nothing but measure, and leave_out.cpp; one program a bench/*_bench.cpp, where
 # Google Benchmark is installed; and those of bench/cuda, where the build has CUDA. Not part of the
 # default build: ask for one by name (kernels_bench links module kernels).
 function(reckon_add_benchmarks)
   add_executable(measure_study EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/bench/measure_study.cpp)
   target_compile_options(measure_study PRIVATE ${RECKON_COMPILE_FLAGS})
   target_link_libraries(measure_study PRIVATE reckon_measure)
+  add_executable(leave_out EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/bench/leave_out.cpp)
+  target_compile_options(leave_out PRIVATE ${RECKON_COMPILE_FLAGS})
+  target_link_libraries(leave_out PRIVATE reckon_ledger reckon_measure)
   if(RECKON_CUDA)
     foreach(name gemv_bench ops_bench matmul_fast_bench)
       add_executable(${name} EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/bench/cuda/${name}.cu)
