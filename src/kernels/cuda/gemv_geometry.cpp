@@ -88,33 +88,38 @@ int64_t rounds(const GemvDevice& device, TileType type, int64_t rows, int64_t k,
   return alike ? (units + geometry.blocks - 1) / geometry.blocks : INT64_MAX;
 }
 
-// p4 with one block a multiprocessor.
-GemvTuning one_block_p4(const GemvDevice& device, int64_t rows, int64_t k, int64_t units) {
+// Of p4, a ring of one block a multiprocessor: 110 KB for all eight, so that attention, or a block
+// of a matmul that has two a multiprocessor, fits beside it and starts while this one ends.
+constexpr int kTilesInFlight = 24;
+// Two blocks share an x of up to so many columns, four a longer one.
+constexpr int64_t kShortX = 4096;
+// Where the strips are few, one block a multiprocessor always.
+constexpr int64_t kFewRounds = 3;
+
+// p4 with one block a multiprocessor: the tiles of a segment in equal stages.
+GemvTuning one_block_p4(const GemvDevice& device, int64_t rows, int64_t k) {
   const bool clusters = device.compute_capability >= 90;
-  if (rows == 1) {
-    const GemvTuning narrow = {clusters ? 2 : 1, 1, 6, 6};
-    const GemvTuning wide = {clusters ? 4 : 1, 1, 6, 4};
-    const auto rounds_of = [&](const GemvTuning& tuning) {
-      return rounds(device, TileType::kP4, rows, k, units, tuning);
-    };
-    return rounds_of(wide) > rounds_of(narrow) ? narrow : wide;
-  }
-  // A segment is copied in equal stages: the smaller they come out, the more are in flight.
+  const int most = rows == 1 ? 8 : 6;
   const int segment = widest_segment(static_cast<int>(tiles_of(k)));
-  const int stages = (segment + 5) / 6;
-  const int stage = std::clamp((segment + stages - 1) / stages, 4, 6);
-  return {clusters ? 8 : 1, 1, 6, rows <= 8 ? 24 / stage : stage == 6 ? 3 : 4};
+  const int stages = (segment + most - 1) / most;
+  const int stage = std::clamp((segment + stages - 1) / stages, 4, most);
+  if (rows == 1) {
+    const int cluster = !clusters ? 1 : k <= kShortX ? 2 : 4;
+    return {cluster, 1, stage, kTilesInFlight / stage};
+  }
+  return {clusters ? 8 : 1, 1, 6, rows <= 8 ? kTilesInFlight / stage : stage == 6 ? 3 : 4};
 }
 
 }  // namespace
 
 // Measured on an H200 (132 multiprocessors, CUDA 13.0, 2026-11-30): 34816x5120, 5120x17408,
 // 16384x5120, 5120x6144 and the matrices of llama-8b at 1, 4, 8 and 16 rows, overlapped, every
-// cluster x {1, 2} blocks x 2 ... 7 tiles x 2 ... 6 slots (gemv_bench sweep). What is taken is
-// within 6% of the best, but for 128256x4096 at 4 and 8 rows (11%), and at one row for matrices of
-// llama-8b (up to 23%), where it is what the whole step was fastest with: docs/performance-gpu.md.
-// - One row: clusters of 2 use every multiprocessor; 4 run on 120 of them, and are up to 17% faster
-//   at one block a multiprocessor where that costs no round of strips.
+// cluster x {1, 2} blocks x 2 ... 7 tiles x 2 ... 6 slots (gemv_bench sweep). At several rows what
+// is taken is within 6% of the best, but for 128256x4096 at 4 and 8 (11%). At one row it is what
+// whole decode steps of llama-8b are fastest with, which is not what each matrix alone is:
+// docs/performance-gpu.md.
+// - One row: clusters of 2 use every multiprocessor; 4 run on 120 of them, and read less of a long
+// x.
 // - More rows: clusters of 8, each block then reads and converts an eighth of x.
 // - Two blocks a multiprocessor are faster by up to 20% where there are several rounds of strips,
 //   but a round of theirs is twice as many strips.
@@ -126,14 +131,15 @@ GemvTuning gemv_tuning(const GemvDevice& device, TileType type, int64_t rows, in
   if (type == TileType::kF16 || type == TileType::kBf16) return {cluster, 1, 2, 4};
   const bool p4 = type == TileType::kP4;
   if (!p4 && rows > 1) return {cluster, 1, 4, 4};
-  const GemvTuning one = p4 ? one_block_p4(device, rows, k, units) : GemvTuning{cluster, 1, 4, 4};
+  const GemvTuning one = p4 ? one_block_p4(device, rows, k) : GemvTuning{cluster, 1, 4, 4};
   const GemvTuning two =
       p4 ? GemvTuning{cluster, 2, 4, rows == 1 ? 4 : 3} : GemvTuning{cluster, 2, 2, 5};
   const int64_t rounds_of_one = rounds(device, type, rows, k, units, one);
   const int64_t rounds_of_two = rounds(device, type, rows, k, units, two);
   if (rounds_of_two == INT64_MAX) return one;
   if (rounds_of_one == INT64_MAX) return two;
-  return rounds_of_one * 10 <= rounds_of_two * 17 ? one : two;
+  const bool few = p4 && rows == 1 && rounds_of_one <= kFewRounds;
+  return few || rounds_of_one * 10 <= rounds_of_two * 17 ? one : two;
 }
 
 bool gemv_supports(const GemvDevice& device, TileType type, int64_t k) {

@@ -65,6 +65,17 @@ TEST(GemvGeometry, TakesOneBlockWhereTwoWouldComputeMore) {
   EXPECT_EQ(blocks(1, 2176), 2);
 }
 
+TEST(GemvGeometry, LeavesRoomForTheNextMatmulOfADecodeStep) {
+  const auto block_bytes = [](int64_t k, int64_t units) {
+    const GemvTuning tuning = gemv_tuning(h200(), TileType::kP4, 1, k, units);
+    return gemv_geometry(h200(), TileType::kP4, 1, k, units, tuning).shared.bytes + 1024;
+  };
+  EXPECT_EQ(gemv_tuning(h200(), TileType::kP4, 1, 4096, 256).blocks_per_sm, 1);
+  EXPECT_EQ(gemv_tuning(h200(), TileType::kP4, 1, 4096, 896).blocks_per_sm, 2);
+  EXPECT_LE(block_bytes(4096, 256) + block_bytes(4096, 896), h200().device_shared_bytes);
+  EXPECT_LE(block_bytes(14336, 256) + block_bytes(4096, 896), h200().device_shared_bytes);
+}
+
 // What gemv.h states.
 TEST(GemvSupports, UpToTheStatedK) {
   for (const TileType type : kTypes) {
