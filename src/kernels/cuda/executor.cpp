@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "kernels/cuda/step_input.h"
 
 namespace reckon::kernels::cuda {
 namespace {
@@ -35,7 +36,9 @@ CudaExecutor::CudaExecutor(Planner& planner, Trace& trace, const ExecutorResourc
     : planner_(planner), trace_(trace), resources_(resources) {}
 
 CudaExecutor::~CudaExecutor() {
-  if (stream_ != nullptr) static_cast<void>(cudaStreamSynchronize(stream_.get()));
+  for (const Stream* stream : {&stream_, &reading_}) {
+    if (*stream != nullptr) static_cast<void>(cudaStreamSynchronize(stream->get()));
+  }
 }
 
 Result<std::unique_ptr<Executor>> CudaExecutor::create(Planner& planner, Trace& trace,
@@ -51,9 +54,9 @@ Status CudaExecutor::set_up(const GemvDevice& gemv) {
     TRY_ASSIGN(blaslt_, BlasLt::create());
   }
   TRY_ASSIGN(stream_, make_stream());
-  TRY_ASSIGN(inputs_sent_, make_event());
+  TRY_ASSIGN(reading_, make_stream());
+  TRY_ASSIGN(picked_, make_event());
   TRY_ASSIGN(picks_read_, make_event());
-  TRY_ASSIGN(inputs_, make_pinned(picks_at(resources_.max_rows)));
   TRY_ASSIGN(picks_, make_pinned(static_cast<uint64_t>(resources_.max_rows) * sizeof(Pick)));
   auto* device = static_cast<char*>(resources_.step_memory);
   queue_.stream = stream_.get();
@@ -75,19 +78,18 @@ void CudaExecutor::note(const Access& access) const {
   if (resources_.audit != nullptr) resources_.audit->note(access);
 }
 
-// Copies input_ and the tokens to the device, behind everything queued before.
-Status CudaExecutor::send_inputs(std::span<const int32_t> tokens) {
+// Puts input_ and the tokens where the pass reads them, behind everything queued before.
+Status CudaExecutor::send_inputs(std::span<const int32_t> tokens, bool picked_token) {
   // What is sent is read by kernels through the queue, so that no op's arguments name it.
   note({resources_.step_memory, kTokensAt + tokens.size_bytes(), AccessKind::kReadWrite});
-  TRY(status_of(cudaEventSynchronize(inputs_sent_.get()), "waiting for the last inputs"));
-  auto* pinned = static_cast<char*>(inputs_.get());
-  std::memcpy(pinned, &input_, sizeof input_);
+  RECKON_CHECK(!picked_token || picked_rows_ == 1);
+  auto* device = static_cast<char*>(resources_.step_memory);
   sent_ = input_;
-  std::memcpy(pinned + kTokensAt, tokens.data(), tokens.size_bytes());
-  TRY(status_of(cudaMemcpyAsync(resources_.step_memory, pinned, kTokensAt + tokens.size_bytes(),
-                                cudaMemcpyHostToDevice, stream_.get()),
-                "sending a pass's inputs"));
-  return status_of(cudaEventRecord(inputs_sent_.get(), stream_.get()), "marking the inputs");
+  return status_of(
+      write_step_input(stream_.get(), input_, tokens, picked_token ? device_picks() : nullptr,
+                       reinterpret_cast<StepInput*>(device),
+                       reinterpret_cast<int32_t*>(device + kTokensAt)),
+      "sending a pass's inputs");
 }
 
 Pick* CudaExecutor::device_picks() const {
@@ -95,20 +97,10 @@ Pick* CudaExecutor::device_picks() const {
                                  picks_at(resources_.max_rows));
 }
 
-// Puts the token that was picked last where the pass reads its tokens.
-Status CudaExecutor::use_picked_token() {
-  RECKON_CHECK(picked_rows_ == 1);
-  return status_of(cudaMemcpyAsync(static_cast<char*>(resources_.step_memory) + kTokensAt,
-                                   &device_picks()->token, sizeof(int32_t),
-                                   cudaMemcpyDeviceToDevice, stream_.get()),
-                   "passing on the picked token");
-}
-
 Status CudaExecutor::run(const Step& step, const Work& work) {
   RECKON_CHECK(static_cast<int64_t>(step.tokens.size()) <= resources_.max_rows);
   input_.first_position = step.first_position;
-  TRY(send_inputs(step.tokens));
-  if (step.picked_token) TRY(use_picked_token());
+  TRY(send_inputs(step.tokens, step.picked_token));
   dispatcher_->set_phase(step.phase);
   if (!step.repeatable || planner_.switches().get("decode.graph") == "off") {
     return work(*dispatcher_);
@@ -148,15 +140,23 @@ Status CudaExecutor::start_sample(Activation logits, const Sampling& sampling) {
   RECKON_CHECK(logits.rows <= resources_.max_rows);
   input_.temperature = sampling.temperature;
   input_.uniform = sampling.uniform;
-  if (input_ != sent_) TRY(send_inputs({}));
+  if (input_ != sent_) TRY(send_inputs({}, false));
   picked_rows_ = static_cast<size_t>(logits.rows);
   dispatcher_->set_phase(Phase::kDecode);
   TRY(dispatcher_->sample(logits, sampling, {device_picks(), picked_rows_}));
+  return read_picks();
+}
+
+// On a stream of its own: the next pass need not wait for the copy.
+Status CudaExecutor::read_picks() {
+  constexpr const char* kWhat = "reading the picked tokens";
   const size_t bytes = picked_rows_ * sizeof(Pick);
+  TRY(status_of(cudaEventRecord(picked_.get(), stream_.get()), kWhat));
+  TRY(status_of(cudaStreamWaitEvent(reading_.get(), picked_.get()), kWhat));
   TRY(status_of(
-      cudaMemcpyAsync(picks_.get(), device_picks(), bytes, cudaMemcpyDeviceToHost, stream_.get()),
-      "reading the picked tokens"));
-  return status_of(cudaEventRecord(picks_read_.get(), stream_.get()), "marking the picked tokens");
+      cudaMemcpyAsync(picks_.get(), device_picks(), bytes, cudaMemcpyDeviceToHost, reading_.get()),
+      kWhat));
+  return status_of(cudaEventRecord(picks_read_.get(), reading_.get()), kWhat);
 }
 
 Result<std::vector<Pick>> CudaExecutor::take_picks() {

@@ -46,8 +46,8 @@ class CudaExecutor final : public Executor {
   CudaExecutor(Planner& planner, Trace& trace, const ExecutorResources& resources);
   [[nodiscard]] Status set_up(const GemvDevice& gemv);
   void note(const Access& access) const;
-  [[nodiscard]] Status send_inputs(std::span<const int32_t> tokens);
-  [[nodiscard]] Status use_picked_token();
+  [[nodiscard]] Status send_inputs(std::span<const int32_t> tokens, bool picked_token);
+  [[nodiscard]] Status read_picks();
   [[nodiscard]] Pick* device_picks() const;
   [[nodiscard]] Result<const Captured*> captured(const Step& step, const Work& work);
   [[nodiscard]] Result<Captured> capture(const Work& work);
@@ -58,8 +58,8 @@ class CudaExecutor final : public Executor {
   StepInput input_;  // of the next pass or pick
   StepInput sent_;   // what the device has
   Stream stream_;
-  Event inputs_sent_;  // after it the pinned inputs may be written again
-  Pinned inputs_;      // StepInput, then max_rows tokens; the device's have the same layout
+  Stream reading_;  // copies picks to the host
+  Event picked_;    // after it the device's picks are what was picked last
   Pinned picks_;
   Event picks_read_;        // after it picks_ holds what was picked
   size_t picked_rows_ = 0;  // by the last start_sample()

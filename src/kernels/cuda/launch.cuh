@@ -6,7 +6,7 @@
 //    memory, before it reads what a kernel of the pass wrote, and before it writes anything;
 //  - before it, a kernel may read what no kernel of the pass writes: weights, StepInput, and the
 //    cache below StepInput's first position. That needs a full dependency between passes (the
-//    copies that fill StepInput are one);
+//    kernel that fills StepInput is one);
 //  - release_next() comes first: the next kernel's blocks are placed when all of this one's are.
 #pragma once
 
