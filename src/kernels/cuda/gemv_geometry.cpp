@@ -91,20 +91,22 @@ int64_t rounds(const GemvDevice& device, TileType type, int64_t rows, int64_t k,
 // Of p4, a ring of one block a multiprocessor: 110 KB for all eight, so that attention, or a block
 // of a matmul that has two a multiprocessor, fits beside it and starts while this one ends.
 constexpr int kTilesInFlight = 24;
-// Two blocks share an x of up to so many columns, four a longer one.
+// Up to so many columns of x, a block reads all of it or shares it with one other; of more, with
+// three.
 constexpr int64_t kShortX = 4096;
 // Where the strips are few, one block a multiprocessor always.
 constexpr int64_t kFewRounds = 3;
 
 // p4 with one block a multiprocessor: the tiles of a segment in equal stages.
-GemvTuning one_block_p4(const GemvDevice& device, int64_t rows, int64_t k) {
+GemvTuning one_block_p4(const GemvDevice& device, int64_t rows, int64_t k, int64_t units) {
   const bool clusters = device.compute_capability >= 90;
   const int most = rows == 1 ? 8 : 6;
   const int segment = widest_segment(static_cast<int>(tiles_of(k)));
   const int stages = (segment + most - 1) / most;
   const int stage = std::clamp((segment + stages - 1) / stages, 4, most);
   if (rows == 1) {
-    const int cluster = !clusters ? 1 : k <= kShortX ? 2 : 4;
+    const bool alone = k <= kShortX && units <= 2 * device.multiprocessors;
+    const int cluster = !clusters || alone ? 1 : k <= kShortX ? 2 : 4;
     return {cluster, 1, stage, kTilesInFlight / stage};
   }
   return {clusters ? 8 : 1, 1, 6, rows <= 8 ? kTilesInFlight / stage : stage == 6 ? 3 : 4};
@@ -118,8 +120,9 @@ GemvTuning one_block_p4(const GemvDevice& device, int64_t rows, int64_t k) {
 // is taken is within 6% of the best, but for 128256x4096 at 4 and 8 (11%). At one row it is what
 // whole decode steps of llama-8b are fastest with, which is not what each matrix alone is:
 // docs/performance-gpu.md.
-// - One row: clusters of 2 use every multiprocessor; 4 run on 120 of them, and read less of a long
-// x.
+// - One row: clusters of 2 use every multiprocessor; 4 run on 120 of them, and read less of
+//   a long x. Blocks by themselves need not wait until two neighbours have room: 4096x4096, which
+//   comes behind attention.
 // - More rows: clusters of 8, each block then reads and converts an eighth of x.
 // - Two blocks a multiprocessor are faster by up to 20% where there are several rounds of strips,
 //   but a round of theirs is twice as many strips.
@@ -131,7 +134,7 @@ GemvTuning gemv_tuning(const GemvDevice& device, TileType type, int64_t rows, in
   if (type == TileType::kF16 || type == TileType::kBf16) return {cluster, 1, 2, 4};
   const bool p4 = type == TileType::kP4;
   if (!p4 && rows > 1) return {cluster, 1, 4, 4};
-  const GemvTuning one = p4 ? one_block_p4(device, rows, k) : GemvTuning{cluster, 1, 4, 4};
+  const GemvTuning one = p4 ? one_block_p4(device, rows, k, units) : GemvTuning{cluster, 1, 4, 4};
   const GemvTuning two =
       p4 ? GemvTuning{cluster, 2, 4, rows == 1 ? 4 : 3} : GemvTuning{cluster, 2, 2, 5};
   const int64_t rounds_of_one = rounds(device, type, rows, k, units, one);
