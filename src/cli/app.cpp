@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "ledger/open.h"
 
 namespace reckon::cli {
 namespace {
@@ -28,9 +29,22 @@ std::string self_path(const char* argv0) {
   return length > 0 ? std::string(path.data(), static_cast<size_t>(length)) : std::string(argv0);
 }
 
+// What becomes part of an entry: without the password of the ledger's URL.
 std::string typed_line(int argc, char** argv) {
+  constexpr std::string_view kLedger = "--ledger";
   std::string line = "reckon";
-  for (int i = 1; i < argc; ++i) line += " " + shell_quoted(argv[i]);
+  std::string_view before;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (before == kLedger) {
+      word = ledger::shareable_location(word);
+    } else if (word.starts_with(kLedger) && word[kLedger.size()] == '=') {
+      const size_t value = kLedger.size() + 1;
+      word = word.substr(0, value) + ledger::shareable_location(word.substr(value));
+    }
+    line += " " + shell_quoted(word);
+    before = argv[i];
+  }
   return line;
 }
 

@@ -28,7 +28,8 @@ struct Cli {
       "reckon"};
   std::string ledger;  // --ledger, as typed; empty: the default (ledger/locate.h)
   std::string self;    // this program's own path, for child processes
-  std::string typed;   // the command line, quoted for a shell: what reproduces a result
+  // The command line, quoted for a shell, without the ledger's password: what reproduces a result.
+  std::string typed;
   std::function<Result<ExitCode>()> action;
 };
 

@@ -70,7 +70,7 @@ pid_t Sandbox::start(const std::vector<std::string>& arguments, std::string_view
   }
   if (chdir(folder_.c_str()) != 0) _exit(127);
   setenv("HOME", folder_.c_str(), 1);
-  for (const char* name : {"XDG_DATA_HOME", "XDG_CACHE_HOME"}) unsetenv(name);
+  for (const char* name : {"XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"}) unsetenv(name);
   setenv("RECKON_WRITER", "tester", 1);
   execv(argv[0], argv.data());
   _exit(127);

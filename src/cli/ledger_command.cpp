@@ -19,6 +19,7 @@
 #include "cli/ledger_upkeep.h"
 #include "cli/output.h"
 #include "kernels/switches.h"
+#include "ledger/open.h"
 
 namespace reckon::cli {
 namespace {
@@ -91,7 +92,7 @@ Result<ExitCode> show(const Cli& cli, const ShowOptions& options) {
   } else {
     PageContext context;
     TRY_ASSIGN(context.unit, unit_of(entry));
-    context.ledger = cli.ledger;
+    context.ledger = ledger::shareable_location(cli.ledger);
     TRY_ASSIGN(context.chain, chain_in(*catalog, entry));
     fmt::print("{}", entry_page(entry, context));
   }

@@ -19,6 +19,7 @@
 #include "cli/report_index.h"
 #include "cli/terminal.h"
 #include "kernels/switches.h"
+#include "ledger/open.h"
 #include "ledger/summary.h"
 
 namespace reckon::cli {
@@ -170,7 +171,7 @@ Result<ExitCode> report(const Cli& cli, const ReportOptions& options) {
   context.facets = &facets;
   for (const Entry* entry : entries) context.shown.insert(entry->id);
   TRY_ASSIGN(context.metrics, known_metrics());
-  context.ledger = cli.ledger;
+  context.ledger = ledger::shareable_location(cli.ledger);
   context.footer = footer_text(entries, options.filter);
   TRY_ASSIGN(
       ReportFolder folder,

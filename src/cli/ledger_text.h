@@ -25,7 +25,7 @@ namespace reckon::cli {
 // What an entry does not hold and its page needs.
 struct PageContext {
   std::string unit;    // of its metric; "": none is known
-  std::string ledger;  // --ledger as it was typed; "": the default one
+  std::string ledger;  // --ledger as it may be shown (ledger/open.h); "": the default one
   ledger::Chain chain;
 };
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/queue_testing.h"
+#include "ledger/postgres_testing.h"
 
 namespace reckon::cli {
 namespace {
@@ -177,6 +178,52 @@ size_t bytes_written(const std::filesystem::path& folder) {
     if (file.is_regular_file(error)) bytes += file.file_size(error);
   }
   return bytes;
+}
+
+// Every file in the folder that holds the text.
+std::vector<std::string> files_with(const std::filesystem::path& folder, const std::string& text) {
+  std::vector<std::string> found;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!file.is_regular_file()) continue;
+    if (file_text(file.path()).find(text) != std::string::npos) found.push_back(file.path());
+  }
+  return found;
+}
+
+TEST(Queue, KeepsWhatATeamsLedgerLacksWithTheUserAndNoPassword) {
+  if (ledger::test::postgres_server().empty()) GTEST_SKIP() << "RECKON_TEST_POSTGRES has no server";
+  ledger::test::PostgresDatabase database;
+  ASSERT_TRUE(database.create());
+  const std::string open_url = database.url();
+  const size_t at = open_url.find('@');
+  const std::string url = open_url.substr(0, at) + ":hunter2" + open_url.substr(at);
+  Sandbox sandbox;
+  sandbox.write("queue.yaml", deterministic_queue());
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"--ledger", url, "queue", "run", "queue.yaml", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return sandbox.run(arguments);
+  };
+  const Finished paused = run({"--budget", "0.000001s"});
+  ASSERT_EQ(paused.code, 0) << paused.err;
+  const auto place =
+      *std::filesystem::directory_iterator(sandbox.path(".local/state/reckon/ledgers"));
+  EXPECT_TRUE(std::filesystem::exists(place.path() / "journal"));
+  const Finished whole = run({});
+  ASSERT_EQ(whole.code, 0) << whole.out << whole.err;
+  const nlohmann::json lost = experiment(whole.json(), "larger-chunk");
+  EXPECT_EQ(lost["verdict"], "LOST");
+  for (const auto& file : std::filesystem::directory_iterator(sandbox.path(""))) {
+    EXPECT_FALSE(file.path().filename().string().starts_with("postgres")) << file.path();
+  }
+  // Neither beside the queue nor in the ledger, nor in what is shown of an entry.
+  const std::string entry = lost["entry"];
+  const Finished shown = sandbox.run({"--ledger=" + url, "ledger", "show", entry});
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("queue run queue.yaml"), Not(HasSubstr("hunter2"))));
+  const Finished merged = sandbox.run({"--ledger", "copy", "ledger", "merge", url});
+  EXPECT_EQ(merged.code, 0) << merged.err;
+  EXPECT_EQ(sandbox.run({"--ledger=" + url, "ledger", "report", "-o", "pages"}).code, 0);
+  EXPECT_THAT(files_with(sandbox.path(""), "hunter2"), testing::IsEmpty());
 }
 
 TEST(Queue, StopsCleanlyAtASignal) {

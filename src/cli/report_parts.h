@@ -41,7 +41,7 @@ struct ReportContext {
   const FacetNames* facets = nullptr;
   std::unordered_set<std::string> shown;  // ids of entries that have a page
   Metrics metrics;
-  std::string ledger;  // --ledger as it was typed; "": the default one
+  std::string ledger;  // --ledger as it may be shown (ledger/open.h); "": the default one
   std::string footer;
 };
 

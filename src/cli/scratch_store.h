@@ -24,6 +24,7 @@ class ScratchStore final : public ledger::Store {
   Result<ledger::ReadReport> read() const override;  // what lies under it first
   Result<ledger::VerifyReport> verify() const override;
   const std::string& location() const override { return top_->location(); }
+  Result<std::filesystem::path> local_folder() const override { return top_->local_folder(); }
 
  private:
   ScratchStore(std::filesystem::path folder, std::unique_ptr<ledger::Store> under,

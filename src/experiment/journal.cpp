@@ -10,8 +10,9 @@
 
 namespace reckon::experiment {
 
-Result<std::string> journal_folder(const std::string& ledger_location) {
-  const std::filesystem::path folder = std::filesystem::path(ledger_location) / "journal";
+Result<std::string> journal_folder(const ledger::Store& store) {
+  TRY_ASSIGN(std::filesystem::path folder, store.local_folder());
+  folder /= "journal";
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure) return failed(fmt::format("{}: {}", folder.string(), failure.message()));

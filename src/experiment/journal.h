@@ -1,6 +1,6 @@
 // Where finished pairs wait until their round or verdict is in the ledger:
-// <ledger>/journal/<key>.jsonl, one checksummed JSON object a line, each on stable storage before
-// the next pair begins.
+// journal/<key>.jsonl in the ledger's local folder (ledger/store.h), one checksummed JSON object a
+// line, each on stable storage before the next pair begins.
 //
 // A round belongs to the journal, not to a process: when a run is killed, the next one goes on with
 // the pairs that are missing, in a fresh child process (which warms up again), and the round says
@@ -26,6 +26,7 @@
 #include "experiment/file_lock.h"
 #include "experiment/runner.h"
 #include "ledger/event.h"
+#include "ledger/store.h"
 
 namespace reckon::experiment {
 
@@ -99,7 +100,7 @@ class Journal {
   std::vector<std::string> warnings_;
 };
 
-// Makes <ledger>/journal (which git ignores) and returns its path.
-[[nodiscard]] Result<std::string> journal_folder(const std::string& ledger_location);
+// Makes the folder `journal` (which git ignores) in the ledger's local folder and returns its path.
+[[nodiscard]] Result<std::string> journal_folder(const ledger::Store& store);
 
 }  // namespace reckon::experiment

@@ -168,12 +168,13 @@ TEST_F(JournalTest, AnotherProcessIsToldWhoHoldsIt) {
 }
 
 TEST_F(JournalTest, FolderIsIgnoredByGit) {
-  const Result<std::string> folder = journal_folder(folder_ / "ledger");
+  const Result<std::string> folder =
+      journal_folder(*ledger::open_store(folder_ / "ledger").value());
   ASSERT_TRUE(folder.ok());
   EXPECT_EQ(*folder, folder_ / "ledger/journal");
   EXPECT_EQ(read_text(*folder + "/.gitignore"), "*\n");
   write_text(folder_ / "file", "");
-  EXPECT_FALSE(journal_folder(folder_ / "file").ok());
+  EXPECT_FALSE(journal_folder(*ledger::open_store(folder_ / "file/ledger").value()).ok());
 }
 
 TEST(JournalLine, WhatFewPairsHaveSurvives) {

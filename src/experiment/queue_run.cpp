@@ -62,7 +62,7 @@ std::vector<Outcome> run_arms(RunContext& context, std::span<const Experiment> a
 
 Result<QueueOutcome> run_queue(const Queue& queue, Runner& runner, ledger::Store& store,
                                const RunOptions& options, Progress& progress) {
-  TRY_ASSIGN(const std::string folder, journal_folder(store.location()));
+  TRY_ASSIGN(const std::string folder, journal_folder(store));
   const std::string stem = (std::filesystem::path(folder) /
                             fmt::format("queue-{}", Hasher().add_field(queue.name).base32(16)))
                                .string();

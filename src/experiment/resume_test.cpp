@@ -256,6 +256,7 @@ class FailingStore : public ledger::Store {
   Result<ledger::ReadReport> read() const override { return store_.read(); }
   Result<ledger::VerifyReport> verify() const override { return store_.verify(); }
   const std::string& location() const override { return store_.location(); }
+  Result<std::filesystem::path> local_folder() const override { return store_.local_folder(); }
 
  private:
   ledger::Store& store_;

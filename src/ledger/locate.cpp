@@ -40,6 +40,16 @@ Result<std::string> locate_ledger(const LocateInputs& inputs) {
   return failed("no default ledger: neither XDG_DATA_HOME nor HOME is set; give --ledger a folder");
 }
 
+Result<std::string> state_folder() {
+  if (const fs::path state = environment("XDG_STATE_HOME"); state.is_absolute()) {
+    return (state / "reckon").string();
+  }
+  if (const fs::path home = environment("HOME"); home.is_absolute()) {
+    return (home / ".local" / "state" / "reckon").string();
+  }
+  return failed("no place for what waits to be recorded: neither XDG_STATE_HOME nor HOME is set");
+}
+
 Result<std::string> default_ledger() {
   std::error_code error;
   const fs::path working_folder = fs::current_path(error);  // empty where it was removed

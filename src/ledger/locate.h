@@ -1,4 +1,4 @@
-// Which ledger is used when none is named.
+// Which ledger is used when none is named, and where a user's own state lies.
 //
 // A folder holds a ledger when it contains a file named <writer>-<yyyy>-<mm>.jsonl or the marker
 // `.reckon-ledger`, which the first append creates (and which an empty ledger may be started with).
@@ -23,6 +23,10 @@ struct LocateInputs {
 
 // The same from the process's working folder and environment.
 [[nodiscard]] Result<std::string> default_ledger();
+
+// Where things wait that are to last and belong to this machine: $XDG_STATE_HOME/reckon, else
+// ~/.local/state/reckon. It need not exist. Only absolute paths count; error: neither is one.
+[[nodiscard]] Result<std::string> state_folder();
 
 [[nodiscard]] bool holds_ledger(const std::filesystem::path& folder);
 

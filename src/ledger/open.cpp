@@ -28,6 +28,10 @@ std::span<const StoreKind> store_kinds() {
   return kStoreKinds;
 }
 
+std::string shareable_location(std::string_view location) {
+  return is_postgres_url(location) ? without_password(location) : std::string(location);
+}
+
 Result<std::unique_ptr<Store>> open_store(std::string_view location) {
   for (const StoreKind& kind : kStoreKinds) {
     if (kind.accepts(location)) return kind.open(location);

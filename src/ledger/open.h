@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -21,5 +22,8 @@ struct StoreKind {
 // A folder (created by the first append) or a PostgreSQL database. Usage errors: an empty location,
 // a URL whose kind this version does not have, a path that is a file.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view location);
+
+// The location as it may be shown, written down and typed again: a URL without its password.
+[[nodiscard]] std::string shareable_location(std::string_view location);
 
 }  // namespace reckon::ledger

@@ -50,6 +50,10 @@ class Store {
 
   [[nodiscard]] virtual const std::string& location() const = 0;
 
+  // Where on this machine lies what belongs to the ledger and is not in it yet, such as the
+  // journals of runs. It need not exist. Error: no place for it is known.
+  [[nodiscard]] virtual Result<std::filesystem::path> local_folder() const = 0;
+
   // The folder of JSON lines that an index may lie in; empty for a store that needs none.
   [[nodiscard]] virtual std::filesystem::path indexed_folder() const { return {}; }
 };

@@ -3,14 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <string>
 #include <thread>
 
 #include "ledger/fold.h"
 #include "ledger/open.h"
+#include "ledger/postgres_testing.h"
 #include "ledger/test_events.h"
 
 namespace reckon::ledger {
@@ -20,32 +19,18 @@ using test::at;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Where the test server is (scripts/with-postgres starts one); "" where there is none.
-std::string test_server() {
-  const char* url = std::getenv("RECKON_TEST_POSTGRES");
-  return url == nullptr ? "" : url;
-}
-
 class StoreContract : public testing::TestWithParam<StoreKind> {
  protected:
   void SetUp() override {
     if (GetParam().name != "postgres") return;
-    if (test_server().empty()) GTEST_SKIP() << "RECKON_TEST_POSTGRES names no server";
-    const std::string command =
-        "createdb --maintenance-db='" + test_server() + "postgres' " + database_;
-    ASSERT_EQ(std::system(command.c_str()), 0);
-  }
-  void TearDown() override {
-    if (GetParam().name != "postgres" || test_server().empty()) return;
-    const std::string command =
-        "dropdb --maintenance-db='" + test_server() + "postgres' " + database_;
-    EXPECT_EQ(std::system(command.c_str()), 0);
+    if (test::postgres_server().empty()) GTEST_SKIP() << "RECKON_TEST_POSTGRES names no server";
+    ASSERT_TRUE(database_.create());
   }
 
   // A place that holds no ledger yet, for the kind of store under test.
   std::string location() const {
     if (GetParam().name == "jsonl") return (folder_.path() / "deep" / "ledger").string();
-    if (GetParam().name == "postgres") return test_server() + database_;
+    if (GetParam().name == "postgres") return database_.url();
     ADD_FAILURE() << "say where a fresh " << GetParam().name << " ledger can be";
     return "";
   }
@@ -58,7 +43,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   }
 
   const test::TemporaryFolder folder_;
-  const std::string database_ = "test" + std::to_string(::getpid());
+  test::PostgresDatabase database_;
 };
 
 TEST_P(StoreContract, AnAbsentLedgerIsEmpty) {
@@ -115,6 +100,13 @@ TEST_P(StoreContract, ABrokenEventKeepsTheWholeBatchOut) {
   event = story()[0];
   event.time = "";
   refuse(event);
+}
+
+TEST_P(StoreContract, HasAPlaceOnThisMachineWithoutMakingIt) {
+  const std::filesystem::path folder = open()->local_folder().value();
+  EXPECT_EQ(folder, open()->local_folder().value());
+  EXPECT_TRUE(folder.is_absolute());
+  EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
 TEST_P(StoreContract, OrdersByTimeAndKeepsAWritersOwnOrder) {

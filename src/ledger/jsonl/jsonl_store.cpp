@@ -72,6 +72,7 @@ class JsonlStore : public Store {
   }
 
   const std::string& location() const override { return location_; }
+  Result<fs::path> local_folder() const override { return folder_; }
   fs::path indexed_folder() const override { return folder_; }
 
  private:

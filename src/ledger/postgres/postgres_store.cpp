@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
+#include "base/hash.h"
+#include "base/text.h"
+#include "ledger/locate.h"
 #include "ledger/postgres/connection.h"
 #include "ledger/read_order.h"
 #include "ledger/record.h"
@@ -15,7 +19,7 @@ namespace {
 using postgres::Connection;
 using postgres::Rows;
 
-constexpr const char* kHidden = "***";
+constexpr std::string_view kSchemeMark = "://";
 constexpr const char* kCreateTable =
     "CREATE TABLE IF NOT EXISTS reckon_events(seq bigint GENERATED ALWAYS AS IDENTITY, "
     "sum text PRIMARY KEY, line text NOT NULL)";
@@ -37,9 +41,35 @@ struct Walk {
   std::vector<std::string> errors;
 };
 
+enum class Password { kHidden, kLeftOut };
+
+// It may stand behind the user's name, which libpq looks for before the first slash, and in
+// parameters, sslpassword among them.
+std::string with_password(std::string_view url, Password password) {
+  const bool hidden = password == Password::kHidden;
+  const size_t start = url.find(kSchemeMark) + kSchemeMark.size();
+  const size_t mark_of_user = url.find_first_of("@/", start);
+  const bool has_user = mark_of_user != std::string_view::npos && url[mark_of_user] == '@';
+  const size_t at = has_user ? url.rfind('@', url.find_first_of("/?", mark_of_user)) : start;
+  const size_t colon = url.find(':', start);
+  const size_t query = std::min(url.find('?', at), url.size());
+  std::string text(url.substr(0, query));
+  if (has_user && colon < at) text.replace(colon, at - colon, hidden ? ":***" : "");
+  if (query == url.size()) return text;
+  char mark = '?';
+  for (const std::string& parameter : split(url.substr(query + 1), '&')) {
+    const std::string key = parameter.substr(0, parameter.find('='));
+    const bool secret = key.ends_with("password");
+    if (secret && !hidden) continue;
+    text += mark + (secret ? key + "=***" : parameter);
+    mark = '&';
+  }
+  return text;
+}
+
 class PostgresStore : public Store {
  public:
-  explicit PostgresStore(std::string_view url) : url_(url), location_(without_password(url)) {}
+  explicit PostgresStore(std::string_view url) : url_(url), location_(hidden_password(url)) {}
 
   Result<AppendReport> append(std::span<const Event> events) override {
     std::vector<Row> rows;
@@ -82,6 +112,14 @@ class PostgresStore : public Store {
 
   const std::string& location() const override { return location_; }
 
+  Result<std::filesystem::path> local_folder() const override {
+    constexpr size_t kKeyCharacters = 20;
+    TRY_ASSIGN(const std::filesystem::path state, state_folder());
+    const std::string url = without_password(url_);
+    const std::string place = url.substr(url.find(kSchemeMark));  // of either spelling
+    return state / "ledgers" / Hasher().add_field(place).base32(kKeyCharacters);
+  }
+
  private:
   Result<Walk> walk() const {
     Walk walk;
@@ -113,22 +151,12 @@ bool is_postgres_url(std::string_view location) {
   return location.starts_with("postgres://") || location.starts_with("postgresql://");
 }
 
+std::string hidden_password(std::string_view url) {
+  return with_password(url, Password::kHidden);
+}
+
 std::string without_password(std::string_view url) {
-  std::string shown(url);
-  const size_t start = shown.find("://") + 3;
-  const size_t end = shown.find_first_of("/?", start);
-  const size_t at = shown.rfind('@', end);
-  const size_t colon = shown.find(':', start);
-  if (at != std::string::npos && at >= start && colon < at) {
-    shown.replace(colon + 1, at - colon - 1, kHidden);
-  }
-  constexpr std::string_view kParameter = "password=";  // also of sslpassword
-  for (size_t found = shown.find(kParameter); found != std::string::npos;
-       found = shown.find(kParameter, found + 1)) {
-    const size_t value = found + kParameter.size();
-    shown.replace(value, std::min(shown.find('&', value), shown.size()) - value, kHidden);
-  }
-  return shown;
+  return with_password(url, Password::kLeftOut);
 }
 
 Result<std::unique_ptr<Store>> open_postgres_store(std::string_view url) {
