@@ -285,8 +285,9 @@ nlohmann::json EngineRunner::environment() {
 }
 
 std::vector<experiment::Runner::MetricInfo> EngineRunner::metrics() const {
-  return {{"decode_tok_per_s", "tok/s", true, "decode"},
-          {"ms_per_token", "ms", false, "decode"},
+  constexpr int64_t kOneStep = 2;  // the first token comes with the prefill
+  return {{"decode_tok_per_s", "tok/s", true, "decode", true, kOneStep},
+          {"ms_per_token", "ms", false, "decode", true, kOneStep},
           {"prefill_tok_per_s", "tok/s", true, "prefill"},
           {"prefill_ms", "ms", false, "prefill"},
           {"peak_bytes", "B", false, "", false}};

@@ -159,6 +159,25 @@ TEST(Queue, ExitsWith2WhereAnExperimentIsWrong) {
   EXPECT_THAT(checked.out, HasSubstr("'prefill.tile_order'?"));
 }
 
+TEST(Queue, MeasuresNothingWhereALaterExperimentIsWrong) {
+  Sandbox sandbox;
+  sandbox.write("queue.yaml", deterministic_queue() + R"(
+  - id: one-token
+    idea: A step that the workload does not have
+    switch: {key: kernel.matmul, base: exact_scalar, arm: exact_avx2}
+    workload: {phase: decode, prompt: It was the best of times, generate: 1}
+    metric: decode_tok_per_s
+)");
+  const Finished finished = sandbox.run(run_with({"--json"}));
+  EXPECT_EQ(finished.code, 2) << finished.err;
+  EXPECT_EQ(experiment(finished.json(), "floor")["kind"], "paused");
+  const nlohmann::json wrong = experiment(finished.json(), "one-token");
+  EXPECT_EQ(wrong["error"], "usage");
+  EXPECT_THAT(wrong["text"].get<std::string>(),
+              HasSubstr("takes at least 2 generated tokens: 'generate' is 1"));
+  EXPECT_THAT(sandbox.run({"--ledger", "ledger", "ledger", "list"}).out, HasSubstr("no entries"));
+}
+
 TEST(Queue, PausesAtItsBudgetAndGoesOn) {
   Sandbox sandbox;
   sandbox.write("queue.yaml", deterministic_queue());

@@ -58,6 +58,13 @@ Result<std::optional<Runner::MetricInfo>> find_control(const Runner& runner,
   return std::optional(std::move(control));
 }
 
+// Missed now, not after the first pair.
+Status check_generates(const Runner::MetricInfo& metric, const Workload& workload) {
+  if (workload.generate_tokens >= metric.least_generated) return {};
+  return usage_error(fmt::format("metric '{}' takes at least {} generated tokens: 'generate' is {}",
+                                 metric.name, metric.least_generated, workload.generate_tokens));
+}
+
 Status resolve_switches(Runner& runner, Experiment& experiment) {
   for (const auto& [key, value] : experiment.set) TRY(runner.check_switch(key, value));
   if (experiment.is_floor()) return {};
@@ -192,7 +199,9 @@ Status check_reach(const Prepared& prepared) {
 Status fill(Prepared& prepared, Runner& runner) {
   Experiment& experiment = prepared.experiment;
   TRY_ASSIGN(prepared.metric, find_metric(runner, experiment));
+  TRY(check_generates(prepared.metric, experiment.workload));
   TRY_ASSIGN(prepared.control, find_control(runner, experiment));
+  if (prepared.control) TRY(check_generates(*prepared.control, experiment.workload));
   if (experiment.tokens == TokenPolicy::kMayDiverge && !runner.compares_quality()) {
     return usage_error("'tokens: may-diverge' needs a runner that can compare what arms predict");
   }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "base/hash.h"
 #include "experiment/auto_pairs.h"
@@ -58,6 +60,44 @@ std::vector<Outcome> run_arms(RunContext& context, std::span<const Experiment> a
   return outcomes;
 }
 
+// What becomes of a queue with mistakes in it; nothing where there are none.
+std::optional<QueueOutcome> rejected(const Queue& queue, const QueueCheck& check) {
+  QueueOutcome result;
+  result.queue = queue.name;
+  bool any = false;
+  for (size_t i = 0; i < check.experiments.size(); ++i) {
+    const CheckedExperiment& checked = check.experiments[i];
+    Outcome outcome = not_started(queue.experiments[i], "another experiment of the queue is wrong");
+    if (checked.kind == CheckedExperiment::Kind::kFailed) {
+      any = true;
+      outcome.kind = OutcomeKind::kFailed;
+      outcome.error = checked.error;
+      outcome.text = checked.text;
+    }
+    result.experiments.push_back(std::move(outcome));
+  }
+  return any ? std::optional(std::move(result)) : std::nullopt;
+}
+
+// Every outcome, in order.
+std::vector<Outcome> run_all(RunContext& context) {
+  std::vector<Outcome> outcomes;
+  const std::span<const Experiment> all = context.queue.experiments;
+  for (size_t i = 0; i < all.size(); i += arms_together(all, i)) {
+    const std::vector<Experiment> list =
+        in_place_of(context, all.subspan(i, arms_together(all, i)));
+    for (size_t k = 0; k < list.size(); k += arms_together(list, k)) {
+      context.progress.on_experiment(list[k], i, all.size());
+      for (Outcome& outcome :
+           run_arms(context, std::span(list).subspan(k, arms_together(list, k)))) {
+        context.progress.on_outcome(outcome);
+        outcomes.push_back(std::move(outcome));
+      }
+    }
+  }
+  return outcomes;
+}
+
 }  // namespace
 
 Result<QueueOutcome> run_queue(const Queue& queue, Runner& runner, ledger::Store& store,
@@ -72,24 +112,14 @@ Result<QueueOutcome> run_queue(const Queue& queue, Runner& runner, ledger::Store
   TRY_ASSIGN(RunRecord record, RunRecord::open(stem + ".run"));
   RunContext context{queue, runner, store, options, progress, record, folder, 0};
   context.started = context.now();
+  if (auto wrong = rejected(queue, check_queue(queue, runner, store))) return *std::move(wrong);
   QueueOutcome result;
   result.queue = queue.name;
-  bool paused = false;
-  const std::span<const Experiment> all = queue.experiments;
-  for (size_t i = 0; i < all.size(); i += arms_together(all, i)) {
-    const std::vector<Experiment> list =
-        in_place_of(context, all.subspan(i, arms_together(all, i)));
-    for (size_t k = 0; k < list.size(); k += arms_together(list, k)) {
-      progress.on_experiment(list[k], i, all.size());
-      for (Outcome& outcome :
-           run_arms(context, std::span(list).subspan(k, arms_together(list, k)))) {
-        progress.on_outcome(outcome);
-        paused = paused || outcome.kind == OutcomeKind::kPaused;
-        result.experiments.push_back(std::move(outcome));
-      }
-    }
-  }
+  result.experiments = run_all(context);
   add_holm(result);
+  const bool paused =
+      std::any_of(result.experiments.begin(), result.experiments.end(),
+                  [](const Outcome& one) { return one.kind == OutcomeKind::kPaused; });
   if (!paused) TRY(record.finish());
   return result;
 }

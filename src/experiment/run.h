@@ -64,7 +64,9 @@ class Progress {
   virtual void on_outcome(const Outcome& /*outcome*/) {}
 };
 
-// What happens to single experiments is in the outcome. Errors: another process runs this queue on
+// The queue is checked whole before its first measurement, as check_queue does: where an experiment
+// is wrong nothing is measured, and the others are not started (kPaused). What happens to single
+// experiments is in the outcome. Errors: another process runs this queue on
 // this ledger (the message names it), or the journal folder cannot be written.
 [[nodiscard]] Result<QueueOutcome> run_queue(const Queue& queue, Runner& runner,
                                              ledger::Store& store, const RunOptions& options,

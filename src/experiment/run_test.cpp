@@ -302,6 +302,21 @@ TEST_F(RunTest, MistakesOfTheQueueNameItsLine) {
   expect_usage(wrong_reach, "neither arm runs anything there; they run attention/decode");
 }
 
+TEST_F(RunTest, AMistakeAnywhereKeepsTheWholeQueueFromBeingMeasured) {
+  const QueueOutcome outcome = run(
+      queue_text(aa_experiment("floor", 2) + ab_experiment("good", "variant=v2,speed=2") +
+                 ab_experiment("void", "variant=v1,speed=3") + ab_experiment("bad", "forbidden") +
+                 ab_experiment("unknown", "variant=v2", "    model: huge\n")));
+  EXPECT_EQ(outcome.exit_code(), 2);
+  ASSERT_THAT(outcome.experiments, SizeIs(5));
+  for (const size_t i : {0, 1, 2}) {
+    EXPECT_EQ(outcome.experiments[i].kind, OutcomeKind::kPaused);
+    EXPECT_EQ(outcome.experiments[i].text, "not started: another experiment of the queue is wrong");
+  }
+  expect_failure(outcome.experiments[3], "experiment 'bad': 'arm' cannot be forbidden");
+  expect_failure(outcome.experiments[4], "experiment 'unknown': no model is called 'huge'");
+}
+
 TEST_F(RunTest, ClaimBelowWhatTheDesignSeesIsRefused) {
   store_noise();
   const Outcome outcome = run_one(ab_experiment("tiny", "variant=v2", "    claim: \"+0.001%\"\n"));
@@ -344,7 +359,7 @@ TEST_F(RunTest, ExitCodes) {
   const std::string failing = ab_experiment("failing", "variant=v2,lie=extra");
   const std::string usage = ab_experiment("usage", "forbidden");
   const std::string nothing = ab_experiment("void", "variant=v1,speed=2");
-  const QueueOutcome first = run(queue_text(nothing + failing + usage));
+  const QueueOutcome first = run(queue_text(nothing + failing));
   EXPECT_EQ(first.exit_code(), 1) << "the worst counts, and the others were run";
   EXPECT_EQ(first.experiments[0].kind, OutcomeKind::kVerdict);
   EXPECT_EQ(run(queue_text(nothing + usage)).exit_code(), 2);

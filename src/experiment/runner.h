@@ -157,8 +157,9 @@ class Runner {
     std::string name;
     std::string unit;
     bool higher_is_better = true;
-    std::string phase;  // the phase that it is read in, "" for any
-    bool timed = true;  // moves with whatever else the machine does
+    std::string phase;            // the phase that it is read in, "" for any
+    bool timed = true;            // moves with whatever else the machine does
+    int64_t least_generated = 0;  // tokens that a workload must generate to have it
   };
   [[nodiscard]] virtual std::vector<MetricInfo> metrics() const = 0;
   // An error with a suggestion where the key or the value is unknown.
