@@ -31,8 +31,7 @@ using experiment::QueueOutcome;
 
 struct Options {
   AbOptions ab;
-  std::string budget;
-  std::string force;
+  MeasuringOptions measuring;
   bool no_record = false;
   bool json = false;
 };
@@ -55,7 +54,7 @@ Status look_ahead(Queue& queue, experiment::Runner& runner, const ledger::Store&
   }
   if (queue.experiments.size() < 2) return {};
   const experiment::CheckedExperiment& floor = check.experiments.front();
-  const bool forced = !options.force.empty();
+  const bool forced = !options.measuring.force_reason.empty();
   if (check.experiments.back().kind != experiment::CheckedExperiment::Kind::kWouldRun && !forced) {
     queue.experiments.erase(queue.experiments.begin());
   } else if (floor.rounds > 0) {
@@ -138,15 +137,15 @@ void print_json_outcome(const Options& options, const QueueOutcome& outcome,
 }
 
 Result<ExitCode> ab(const Cli& cli, const Options& options) {
-  TRY_ASSIGN(const experiment::RunOptions run,
-             measuring_options(cli, options.budget, options.force));
+  TRY_ASSIGN(const Measuring how, measuring(cli, options.measuring));
   TRY_ASSIGN(Queue queue, ab_queue(options.ab));
   TRY_ASSIGN(const auto runner, adapters::open_runner(queue.runner));
   TRY_ASSIGN(const auto store, open_store(cli, options));
   TRY(look_ahead(queue, *runner, *store, options));
   const StopSignals signals;
   QueueProgress progress;
-  TRY_ASSIGN(QueueOutcome outcome, experiment::run_queue(queue, *runner, *store, run, progress));
+  TRY_ASSIGN(QueueOutcome outcome,
+             experiment::run_queue(queue, *runner, *store, how.run, progress));
   for (const Outcome& one : outcome.experiments) {
     if (one.kind != experiment::OutcomeKind::kFailed) continue;
     return Error{one.error, without_place(one.text)};
@@ -221,8 +220,9 @@ void add_ab_command(Cli& cli) {
   auto options = std::make_shared<Options>();
   add_what(*command, options->ab);
   add_design(*command, options->ab);
-  add_budget_option(*command, options->budget);
-  add_force_option(*command, options->force);
+  add_budget_option(*command, options->measuring);
+  add_force_option(*command, options->measuring);
+  add_no_pause_flag(*command, options->measuring);
   command->add_flag("--no-record", options->no_record,
                     "write nothing to the ledger; the answer is provisional");
   command->add_flag("--json", options->json, "print JSON");

@@ -1,5 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
 
 #include "cli/command_testing.h"
 
@@ -13,12 +19,13 @@ using testing::Not;
 const std::string kBase = R"(echo '{"x": 100}')";
 const std::string kBetter = R"(echo '{"x": 110}')";
 
-// `reckon ab` of commands that print a number which no clock decides.
+// `reckon ab` of commands that print a number which no clock decides, nor what else the machine
+// does.
 std::vector<std::string> ab(const std::string& base, const std::string& arm,
                             const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments{"--ledger", "ledger",   "ab",      "--base", base,
-                                     "--arm",    arm,        "--pairs", "1",      "--warmup",
-                                     "0",        "--metric", "json:$.x"};
+  std::vector<std::string> arguments{"--ledger", "ledger",   "ab",       "--base",    base,
+                                     "--arm",    arm,        "--pairs",  "1",         "--warmup",
+                                     "0",        "--metric", "json:$.x", "--no-pause"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -89,6 +96,53 @@ TEST(Ab, WritesNothingWhereItShallNot) {
               HasSubstr("not recorded, provisional: WON"));
   EXPECT_FALSE(std::filesystem::exists(sandbox.path("ledger")));
   EXPECT_FALSE(std::filesystem::exists(sandbox.path(".local")));
+}
+
+// Keeps half of the processors busy while it lives.
+class BusyMachine {
+ public:
+  BusyMachine() {
+    for (unsigned i = 0; i < (std::thread::hardware_concurrency() + 1) / 2; ++i) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (true) {
+        }
+      }
+      children_.push_back(child);
+    }
+  }
+  ~BusyMachine() {
+    for (const pid_t child : children_) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+    }
+  }
+  BusyMachine(const BusyMachine&) = delete;
+  BusyMachine& operator=(const BusyMachine&) = delete;
+
+ private:
+  std::vector<pid_t> children_;
+};
+
+TEST(Ab, CountsNoPairWhileOthersKeepTheMachineBusy) {
+  Sandbox sandbox;
+  const BusyMachine busy;
+  const auto timed = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"--ledger", "ledger",     "ab",      "--base", "sleep 0.2",
+                                       "--arm",    "sleep 0.21", "--pairs", "1",      "--warmup",
+                                       "0",        "--rounds",   "1",       "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return sandbox.run(arguments);
+  };
+  const Finished paused = timed({"--budget", "3s"});
+  EXPECT_EQ(paused.code, 0) << paused.err;
+  EXPECT_EQ(last(paused)["kind"], "paused");
+  EXPECT_THAT(last(paused)["text"].get<std::string>(), HasSubstr("0 finished pairs wait"));
+  // The journal keeps the pair, and the verdict says that it did not count.
+  const Finished measured = timed({"--no-pause"});
+  EXPECT_EQ(last(measured)["verdict"], "INCONCLUSIVE") << measured.out << measured.err;
+  EXPECT_THAT(last(measured)["text"].get<std::string>(), HasSubstr("other processes took "));
 }
 
 TEST(Ab, CallsABrokenArmBroken) {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "adapters/linux_watch.h"
 #include "adapters/open.h"
 #include "cli/ledger_access.h"
 #include "cli/ledger_json.h"
@@ -14,7 +13,6 @@
 #include "cli/output.h"
 #include "cli/queue_progress.h"
 #include "cli/signals.h"
-#include "experiment/machine_watch.h"
 #include "experiment/run.h"
 #include "experiment/verdict_text.h"
 #include "ledger/summary.h"
@@ -27,8 +25,7 @@ using ledger::Entry;
 
 struct ReplayOptions {
   std::string id;
-  std::string budget;
-  bool no_pause = false;
+  MeasuringOptions measuring;
   bool json = false;
 };
 
@@ -91,16 +88,14 @@ Result<ExitCode> replay(const Cli& cli, const ReplayOptions& options) {
   TRY_ASSIGN(const auto catalog, read_catalog(*store));
   TRY_ASSIGN(const Entry entry, catalog->entry(options.id));
   TRY_ASSIGN(const experiment::Queue queue, queue_of(entry));
-  TRY_ASSIGN(experiment::RunOptions run,
-             measuring_options(cli, options.budget, "replay of " + entry.id));
+  MeasuringOptions asked = options.measuring;
+  asked.force_reason = "replay of " + entry.id;
+  TRY_ASSIGN(const Measuring how, measuring(cli, asked));
   TRY_ASSIGN(const auto runner, adapters::open_runner(queue.runner));
-  std::unique_ptr<experiment::MachineWatch> watch;
-  if (!options.no_pause) watch = adapters::open_machine_watch();
-  run.watch = watch.get();
   const StopSignals signals;
   QueueProgress progress;
   TRY_ASSIGN(const experiment::QueueOutcome result,
-             experiment::run_queue(queue, *runner, *store, run, progress));
+             experiment::run_queue(queue, *runner, *store, how.run, progress));
   const Outcome& outcome = result.experiments.front();
   const int signal = StopSignals::received();
   const int code = signal != 0 ? kExitSignal + signal : result.exit_code();
@@ -121,8 +116,8 @@ void add_ledger_replay(Cli& cli, CLI::App& group) {
   command->add_option("id", options->id, "the entry, or four or more characters that only it has")
       ->required()
       ->type_name("ID");
-  add_budget_option(*command, options->budget);
-  add_no_pause_flag(*command, options->no_pause);
+  add_budget_option(*command, options->measuring);
+  add_no_pause_flag(*command, options->measuring);
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
       "Exit codes are those of 'queue run': 0 whether the verdicts agree or not.\n"

@@ -2,22 +2,34 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <string>
 
 #include "base/result.h"
 #include "cli/command.h"
+#include "experiment/machine_watch.h"
 #include "experiment/run.h"
 
 namespace reckon::cli {
 
-void add_budget_option(CLI::App& command, std::string& budget);
-void add_force_option(CLI::App& command, std::string& reason);
-void add_no_pause_flag(CLI::App& command, bool& no_pause);
+struct MeasuringOptions {
+  std::string budget;        // as --budget takes it; "": none
+  std::string force_reason;  // "": the ledger is obeyed
+  bool no_pause = false;     // measure in dirty windows, too
+};
 
-// Of this program's own worker, stopped by StopSignals. `budget` as --budget takes it, "" for none;
-// a usage error where it is no time. `force_reason` "": the ledger is obeyed.
-[[nodiscard]] Result<experiment::RunOptions> measuring_options(const Cli& cli,
-                                                               const std::string& budget,
-                                                               const std::string& force_reason);
+void add_budget_option(CLI::App& command, MeasuringOptions& options);
+void add_force_option(CLI::App& command, MeasuringOptions& options);
+void add_no_pause_flag(CLI::App& command, MeasuringOptions& options);
+
+// How run_queue() shall measure, and what must live while it does.
+struct Measuring {
+  experiment::RunOptions run;
+  std::unique_ptr<experiment::MachineWatch> watch;  // null: nobody looks
+};
+
+// By this program's own worker, beside a watch of the machine, stopped by StopSignals. Usage error:
+// a budget that is no time.
+[[nodiscard]] Result<Measuring> measuring(const Cli& cli, const MeasuringOptions& options);
 
 }  // namespace reckon::cli

@@ -4,7 +4,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "adapters/linux_watch.h"
 #include "adapters/open.h"
 #include "cli/command.h"
 #include "cli/ledger_access.h"
@@ -12,7 +11,6 @@
 #include "cli/output.h"
 #include "cli/queue_progress.h"
 #include "cli/signals.h"
-#include "experiment/machine_watch.h"
 #include "experiment/markdown.h"
 #include "experiment/run.h"
 
@@ -22,11 +20,9 @@ namespace {
 struct QueueOptions {
   std::string file;
   std::string markdown;
-  std::string budget;
-  std::string force;
+  MeasuringOptions measuring;
   bool auto_pairs = false;
   bool gate = false;
-  bool no_pause = false;
   bool json = false;
 };
 
@@ -51,19 +47,16 @@ Result<ExitCode> check(const Cli& cli, const QueueOptions& options) {
 }
 
 Result<ExitCode> run(const Cli& cli, const QueueOptions& options) {
-  TRY_ASSIGN(experiment::RunOptions run, measuring_options(cli, options.budget, options.force));
-  run.auto_pairs = options.auto_pairs;
+  TRY_ASSIGN(Measuring how, measuring(cli, options.measuring));
+  how.run.auto_pairs = options.auto_pairs;
   TRY_ASSIGN(const experiment::Queue queue, experiment::load_queue(options.file));
   TRY_ASSIGN(const auto runner, adapters::open_runner(queue.runner));
   TRY_ASSIGN(const auto store, open_ledger(cli));
   if (!options.markdown.empty()) TRY(check_writable(options.markdown));
-  std::unique_ptr<experiment::MachineWatch> watch;
-  if (!options.no_pause) watch = adapters::open_machine_watch();
-  run.watch = watch.get();
   const StopSignals signals;
   QueueProgress progress;
   TRY_ASSIGN(const experiment::QueueOutcome outcome,
-             experiment::run_queue(queue, *runner, *store, run, progress));
+             experiment::run_queue(queue, *runner, *store, how.run, progress));
   const int code = options.gate ? outcome.gate_exit_code() : outcome.exit_code();
   if (options.json) {
     nlohmann::json json = to_json(outcome);
@@ -95,12 +88,12 @@ void add_run(Cli& cli, CLI::App& group) {
   command->add_option("file", options->file, "the queue, as YAML")->required()->type_name("FILE");
   command->add_option("--markdown", options->markdown, "write a page with all the evidence")
       ->type_name("FILE");
-  add_budget_option(*command, options->budget);
-  add_force_option(*command, options->force);
+  add_budget_option(*command, options->measuring);
+  add_force_option(*command, options->measuring);
   add_auto_pairs(*command, *options);
   command->add_flag("--gate", options->gate,
                     "exit code 4: one is LOST, BROKE or OUT-OF-MEMORY; 3: undecided");
-  add_no_pause_flag(*command, options->no_pause);
+  add_no_pause_flag(*command, options->measuring);
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
       "Ctrl-C stops at the end of the pair; the same command goes on from there.\n"
