@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "experiment/recorder.h"
 
 namespace reckon::experiment {
 namespace {
@@ -48,16 +47,13 @@ Lengthened lengthened(const Prepared& prepared, const Judgement& judgement, Leng
 }  // namespace
 
 Lengthened lengthen(const std::string& queue_path, const Experiment& experiment, Runner& runner,
-                    const ledger::Store& store, const JudgeOptions& options) {
+                    ledger::Catalog& ledger, const JudgeOptions& options) {
   Lengthened result;
   result.experiments = {experiment};
   if (experiment.is_floor() || !experiment.claim) return result;
   const Result<Prepared> prepared = prepare(queue_path, experiment, runner);
   if (!prepared.ok()) return result;
-  std::vector<std::string> warnings;
-  const Result<ledger::Ledger> ledger = read_ledger(store, warnings);
-  if (!ledger.ok()) return result;
-  const Result<Judgement> judgement = judge(*prepared, *ledger, options);
+  const Result<Judgement> judgement = judge(*prepared, ledger, options);
   if (!judgement.ok() || !judgement->longer) return result;
   return lengthened(*prepared, *judgement, std::move(result));
 }

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "experiment/prepare.h"
 #include "experiment/runner.h"
-#include "ledger/store.h"
+#include "ledger/catalog.h"
 
 namespace reckon::experiment {
 
@@ -22,7 +22,7 @@ struct Lengthened {
 // its new number of pairs where that changed. `options` as the run judges by. A mistake in the
 // queue is left for the run to report.
 [[nodiscard]] Lengthened lengthen(const std::string& queue_path, const Experiment& experiment,
-                                  Runner& runner, const ledger::Store& store,
+                                  Runner& runner, ledger::Catalog& ledger,
                                   const JudgeOptions& options);
 
 }  // namespace reckon::experiment

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "experiment/auto_pairs.h"
 #include "experiment/numbers.h"
 #include "experiment/prepare.h"
-#include "experiment/recorder.h"
 #include "experiment/run.h"
 #include "experiment/words.h"
 
@@ -32,26 +32,6 @@ const char* kind_name(Kind kind) {
       return "failed";
   }
   RECKON_CHECK(false);
-}
-
-// Mean seconds that a counted pair of this workload class took on this device; unset: never run.
-std::optional<double> seconds_a_pair(const ledger::Ledger& ledger, const ledger::Scope& scope) {
-  double seconds = 0;
-  int64_t pairs = 0;
-  for (const ledger::Entry& entry : ledger.entries) {
-    const ledger::Scope& other = entry.idea.scope;
-    if (other.device != scope.device || other.workload_class != scope.workload_class) continue;
-    for (const ledger::MeasuredBody& measured : entry.rounds) {
-      for (const ledger::PairSample& pair : measured.round.pairs) {
-        const auto found = pair.extra.find("seconds");
-        if (pair.warmup || found == pair.extra.end() || !found->is_number()) continue;
-        seconds += found->get<double>();
-        ++pairs;
-      }
-    }
-  }
-  if (pairs == 0) return std::nullopt;
-  return seconds / static_cast<double>(pairs);
 }
 
 // A/A rounds that the ledger will hold of one workload class once the queue has come this far.
@@ -110,8 +90,8 @@ std::string short_floor_note(int rounds) {
       measure::kMinimumNoiseRounds - rounds, measure::kMinimumNoiseRounds);
 }
 
-void apply(const Prepared& prepared, const Judgement& judgement, const ledger::Ledger& ledger,
-           FloorStages& stages, CheckedExperiment& checked) {
+void apply(const Prepared& prepared, const Judgement& judgement, FloorStages& stages,
+           CheckedExperiment& checked) {
   const Experiment& experiment = prepared.experiment;
   checked.notes.insert(checked.notes.end(), judgement.notes.begin(), judgement.notes.end());
   checked.only_base = prepared.predicted.only_base;
@@ -148,7 +128,7 @@ void apply(const Prepared& prepared, const Judgement& judgement, const ledger::L
   checked.kind = Kind::kWouldRun;
   checked.rounds = judgement.rounds;
   checked.pairs = experiment.pairs;
-  const std::optional<double> a_pair = seconds_a_pair(ledger, prepared.scope);
+  const std::optional<double> a_pair = judgement.seconds_a_pair;
   const double pairs_a_round = experiment.pairs + experiment.warmup_pairs;
   if (a_pair) checked.seconds = *a_pair * pairs_a_round * judgement.rounds;
   if (!experiment.is_floor() && checked.missing_noise_rounds > 0) {
@@ -158,15 +138,18 @@ void apply(const Prepared& prepared, const Judgement& judgement, const ledger::L
   checked.text = run_text(checked, judgement.noise);
 }
 
+using OpenedCatalog = Result<std::unique_ptr<ledger::Catalog>>;
+
 CheckedExperiment check_experiment(const Queue& queue, const Experiment& experiment, Runner& runner,
-                                   const ledger::Store& store, FloorStages& stages) {
+                                   const OpenedCatalog& ledger, FloorStages& stages) {
   CheckedExperiment checked;
   checked.id = experiment.id;
   const auto attempt = [&]() -> Status {
     TRY_ASSIGN(const Prepared prepared, prepare(queue.path, experiment, runner));
-    TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(store, checked.notes));
-    TRY_ASSIGN(const Judgement judgement, judge(prepared, ledger, {}));
-    apply(prepared, judgement, ledger, stages, checked);
+    if (!ledger.ok()) return ledger.error();
+    checked.notes = (*ledger)->warnings();
+    TRY_ASSIGN(const Judgement judgement, judge(prepared, **ledger, {}));
+    apply(prepared, judgement, stages, checked);
     return {};
   };
   if (const Status status = attempt(); !status.ok()) {
@@ -184,12 +167,13 @@ QueueCheck check_queue(const Queue& queue, Runner& runner, const ledger::Store& 
   QueueCheck check;
   check.queue = queue.name;
   FloorStages stages;
+  const OpenedCatalog ledger = ledger::open_catalog(store);
   for (const Experiment& experiment : queue.experiments) {
-    const Lengthened list = too_short == TooShort::kLengthen
-                                ? lengthen(queue.path, experiment, runner, store, {})
+    const Lengthened list = too_short == TooShort::kLengthen && ledger.ok()
+                                ? lengthen(queue.path, experiment, runner, **ledger, {})
                                 : Lengthened{{experiment}, ""};
     for (const Experiment& one : list.experiments) {
-      check.experiments.push_back(check_experiment(queue, one, runner, store, stages));
+      check.experiments.push_back(check_experiment(queue, one, runner, ledger, stages));
       if (!list.note.empty()) check.experiments.back().notes.push_back(list.note);
     }
   }

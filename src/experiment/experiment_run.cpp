@@ -91,15 +91,14 @@ class ExperimentRun {
   }
 
   Status judge_now() {
-    std::vector<std::string> warnings;
-    TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(context_.store, warnings));
-    for (const std::string& warning : warnings) note(warning);
+    TRY_ASSIGN(const auto ledger, ledger::open_catalog(context_.store));
+    for (const std::string& warning : ledger->warnings()) note(warning);
     JudgeOptions options;
     options.force = !context_.options.force_reason.empty();
-    TRY_ASSIGN(judgement_, judge(prepared_, ledger, options));
-    if (const ledger::Entry* known = ledger.find(judgement_.blocked_by);
-        known != nullptr && known->verdict) {
-      outcome_.known_verdict = known->verdict->verdict;
+    TRY_ASSIGN(judgement_, judge(prepared_, *ledger, options));
+    if (!judgement_.blocked_by.empty()) {
+      TRY_ASSIGN(const ledger::Entry known, ledger->entry(judgement_.blocked_by));
+      if (known.verdict) outcome_.known_verdict = known.verdict->verdict;
     }
     for (const std::string& text : judgement_.notes) note(text);
     return {};
@@ -226,30 +225,29 @@ class ExperimentRun {
 
   // The outcome is what the ledger now says about the entry.
   Status conclude(const std::string& entry) {
-    std::vector<std::string> ignored;
-    TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(context_.store, ignored));
-    const ledger::Entry* found = ledger.find(entry);
-    if (found == nullptr || !found->verdict) {
+    TRY_ASSIGN(const auto ledger, ledger::open_catalog(context_.store));
+    Result<ledger::Entry> found = ledger->entry(entry);
+    if (!found.ok() || !found->verdict) {
       return failed(fmt::format("the ledger does not show {} after it was written", entry));
     }
     outcome_.entry = entry;
-    outcome_.record = *found;
-    return finish(OutcomeKind::kVerdict, verdict_sentence(*found));
+    outcome_.record = *std::move(found);
+    return finish(OutcomeKind::kVerdict, verdict_sentence(*outcome_.record));
   }
 
   Status conclude_floor(OutcomeKind kind) {
-    std::vector<std::string> ignored;
-    TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(context_.store, ignored));
+    TRY_ASSIGN(const auto ledger, ledger::open_catalog(context_.store));
+    TRY_ASSIGN(const std::vector<ledger::Entry> peers, ledger->of_class(prepared_.scope));
     FloorSummary floor;
     floor.rounds = kFloorBandRounds;
-    TRY_ASSIGN(const StoredNoise stored, stored_noise(prepared_, ledger, utc_timestamp()));
+    TRY_ASSIGN(const StoredNoise stored, stored_noise(prepared_, peers, utc_timestamp()));
     floor.noise = stored.noise;
     if (floor.noise.rounds >= 2) {
       TRY_ASSIGN(floor.band, measure::design_band(floor.noise, floor.rounds));
     }
-    if (const ledger::Entry* found = ledger.find(judgement_.joins)) {
-      outcome_.entry = found->id;
-      outcome_.record = *found;
+    if (!judgement_.joins.empty()) {
+      TRY_ASSIGN(outcome_.record, ledger->entry(judgement_.joins));
+      outcome_.entry = judgement_.joins;
     }
     const std::string summary = floor_sentence(floor);
     outcome_.floor = floor;

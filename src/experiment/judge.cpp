@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/text.h"
@@ -33,22 +35,39 @@ void note_findings(const ledger::Consultation& answer, std::vector<std::string>&
   for (size_t i = 0; i < std::min(answer.near.size(), kNearShown); ++i) {
     notes.push_back("near: " + ledger::near_text(answer.near[i]));
   }
-  if (answer.near.size() > kNearShown) {
-    const size_t more = answer.near.size() - kNearShown;
+  if (answer.near_count > kNearShown) {
+    const size_t more = answer.near_count - kNearShown;
     notes.push_back(
         fmt::format("near: {} more {} of this switch", more, more == 1 ? "entry" : "entries"));
   }
 }
 
 // The floor entry of exactly this scope, if the ledger has one that still counts.
-std::string floor_entry(const ledger::Ledger& ledger, const ledger::Scope& scope) {
-  for (const ledger::Entry& entry : ledger.entries) {
+std::string floor_entry(std::span<const ledger::Entry> peers, const ledger::Scope& scope) {
+  for (const ledger::Entry& entry : peers) {
     if (entry.idea.kind == ledger::EntryKind::kFloor && !entry.imported &&
         entry.status != ledger::EntryStatus::kOverturned && entry.idea.scope == scope) {
       return entry.id;
     }
   }
   return "";
+}
+
+std::optional<double> seconds_a_pair(std::span<const ledger::Entry> peers) {
+  double seconds = 0;
+  int64_t pairs = 0;
+  for (const ledger::Entry& entry : peers) {
+    for (const ledger::MeasuredBody& measured : entry.rounds) {
+      for (const ledger::PairSample& pair : measured.round.pairs) {
+        const auto found = pair.extra.find("seconds");
+        if (pair.warmup || found == pair.extra.end() || !found->is_number()) continue;
+        seconds += found->get<double>();
+        ++pairs;
+      }
+    }
+  }
+  if (pairs == 0) return std::nullopt;
+  return seconds / static_cast<double>(pairs);
 }
 
 Judgement stop(Judgement judgement, Judgement::Next next, std::string text) {
@@ -58,14 +77,13 @@ Judgement stop(Judgement judgement, Judgement::Next next, std::string text) {
 }
 
 // As many A/A rounds as a verdict looks at, and for a floor as many as it asks for.
-Result<StoredNoise> noise_for(const Prepared& prepared, const ledger::Ledger& ledger,
+Result<StoredNoise> noise_for(const Prepared& prepared, std::span<const ledger::Entry> peers,
                               const JudgeOptions& options) {
   const Experiment& experiment = prepared.experiment;
   const int newest = experiment.is_floor()
                          ? std::max(measure::kNewestNoiseRounds, experiment.rounds)
                          : measure::kNewestNoiseRounds;
-  return stored_noise(prepared, ledger, options.now.empty() ? utc_timestamp() : options.now,
-                      newest);
+  return stored_noise(prepared, peers, options.now.empty() ? utc_timestamp() : options.now, newest);
 }
 
 std::string too_old_text(const StoredNoise& stored) {
@@ -74,9 +92,10 @@ std::string too_old_text(const StoredNoise& stored) {
                      measure::kMostNoiseDays, stored.too_old == 1 ? "counts" : "count");
 }
 
-Judgement judge_floor(const Prepared& prepared, const ledger::Ledger& ledger, Judgement judgement) {
+Judgement judge_floor(const Prepared& prepared, std::span<const ledger::Entry> peers,
+                      Judgement judgement) {
   const int asked = prepared.experiment.rounds;
-  judgement.joins = floor_entry(ledger, prepared.scope);
+  judgement.joins = floor_entry(peers, prepared.scope);
   if (judgement.noise.rounds >= asked) {
     std::string text =
         fmt::format("kept {}: nothing to measure", counted(judgement.noise.rounds, "A/A round"));
@@ -140,44 +159,55 @@ Judgement void_by_plan(const Prepared& prepared, Judgement judgement) {
                           rule.empty() ? "" : ": " + rule));
 }
 
+// What the ledger says of exactly this scope: an entry that answers, or one that takes the rounds.
+Result<Judgement> consulted(const Prepared& prepared, ledger::Catalog& ledger,
+                            const JudgeOptions& options, Judgement judgement) {
+  ledger::Query query;
+  query.scope = prepared.scope;
+  query.claim = prepared.experiment.claim;
+  query.sources = prepared.sources;
+  TRY_ASSIGN(const ledger::Consultation answer, ledger.consult(query));
+  note_findings(answer, judgement.notes);
+  if (answer.block && !options.force) {
+    judgement.blocked_by = answer.block->entry;
+    return stop(std::move(judgement), Judgement::Next::kRefuse, answer.block->text);
+  }
+  judgement.overrides_ledger = options.force && (answer.block || answer.join);
+  if (answer.join && !options.force) {
+    judgement.notes.push_back("joins: " + answer.join->text);
+    TRY_ASSIGN(ledger::Entry joined, ledger.entry(answer.join->entry));
+    judgement.joins = joined.id;
+    judgement.earlier = std::move(joined.rounds);
+  }
+  return judgement;
+}
+
 }  // namespace
 
-Result<Judgement> judge(const Prepared& prepared, const ledger::Ledger& ledger,
+Result<Judgement> judge(const Prepared& prepared, ledger::Catalog& ledger,
                         const JudgeOptions& options) {
   const Experiment& experiment = prepared.experiment;
   Judgement judgement;
-  TRY_ASSIGN(const StoredNoise stored, noise_for(prepared, ledger, options));
+  TRY_ASSIGN(const std::vector<ledger::Entry> peers, ledger.of_class(prepared.scope));
+  TRY_ASSIGN(const StoredNoise stored, noise_for(prepared, peers, options));
   judgement.noise = stored.noise;
+  judgement.seconds_a_pair = seconds_a_pair(peers);
   if (prepared.control) {
-    TRY_ASSIGN(judgement.control_noise,
-               stored_control_noise(prepared, ledger,
-                                    options.now.empty() ? utc_timestamp() : options.now));
+    TRY_ASSIGN(
+        judgement.control_noise,
+        stored_control_noise(prepared, peers, options.now.empty() ? utc_timestamp() : options.now));
   }
   if (stored.too_old > 0) judgement.notes.push_back(too_old_text(stored));
   if (!experiment.is_floor()) {
-    ledger::Query query;
-    query.scope = prepared.scope;
-    query.claim = experiment.claim;
-    query.sources = prepared.sources;
-    const ledger::Consultation answer = ledger::consult(ledger.entries, query);
-    note_findings(answer, judgement.notes);
-    if (answer.block && !options.force) {
-      judgement.blocked_by = answer.block->entry;
-      return stop(std::move(judgement), Judgement::Next::kRefuse, answer.block->text);
-    }
-    judgement.overrides_ledger = options.force && (answer.block || answer.join);
-    if (answer.join && !options.force) {
-      judgement.joins = answer.join->entry;
-      judgement.notes.push_back("joins: " + answer.join->text);
-      judgement.earlier = ledger.find(judgement.joins)->rounds;
-    }
+    TRY_ASSIGN(judgement, consulted(prepared, ledger, options, std::move(judgement)));
+    if (judgement.next == Judgement::Next::kRefuse) return judgement;
   }
   if (over_limit(prepared.base_plan, prepared.base)) {
     return stop(
         std::move(judgement), Judgement::Next::kRefuse,
         "the base arm itself does not fit: " + why_not_fitting(prepared.base_plan, prepared.base));
   }
-  if (experiment.is_floor()) return judge_floor(prepared, ledger, std::move(judgement));
+  if (experiment.is_floor()) return judge_floor(prepared, peers, std::move(judgement));
   if (same_at_reach(prepared.base_plan, prepared.arm_plan, experiment.reach)) {
     return void_by_plan(prepared, std::move(judgement));
   }

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "experiment/queue.h"
 #include "experiment/runner.h"
-#include "ledger/fold.h"
+#include "ledger/catalog.h"
 #include "ledger/record.h"
 #include "measure/design.h"
 #include "measure/verdict.h"
@@ -47,10 +47,12 @@ struct Judgement {
   };
   Next next = Next::kRun;
   std::string text;
-  std::vector<std::string> reasons;           // kRecordVoid: of the plan, the deciding one first
-  std::vector<std::string> notes;             // stale, near and offered entries
-  measure::Noise noise;                       // of the workload class, so far
-  measure::Noise control_noise;               // of the control metric, where there is one
+  std::vector<std::string> reasons;  // kRecordVoid: of the plan, the deciding one first
+  std::vector<std::string> notes;    // stale, near and offered entries
+  measure::Noise noise;              // of the workload class, so far
+  measure::Noise control_noise;      // of the control metric, where there is one
+  // That a counted pair of this workload class took on this device, on average; unset: never run.
+  std::optional<double> seconds_a_pair;
   int rounds = 0;                             // to run now
   std::vector<ledger::MeasuredBody> earlier;  // the rounds that new ones join
   std::string joins;                          // the entry that takes the rounds; "": a new one
@@ -67,8 +69,8 @@ struct JudgeOptions {
   std::string now;     // as Event::time, for the age of A/A rounds; "": now
 };
 
-// Errors: noise that cannot be computed.
-[[nodiscard]] Result<Judgement> judge(const Prepared& prepared, const ledger::Ledger& ledger,
+// Errors: noise that cannot be computed, a ledger that cannot be read.
+[[nodiscard]] Result<Judgement> judge(const Prepared& prepared, ledger::Catalog& ledger,
                                       const JudgeOptions& options);
 
 }  // namespace reckon::experiment

@@ -13,6 +13,7 @@
 #include "experiment/file_lock.h"
 #include "experiment/journal.h"
 #include "experiment/run.h"
+#include "ledger/catalog.h"
 
 namespace reckon::experiment {
 namespace {
@@ -30,12 +31,14 @@ Outcome not_started(const Experiment& experiment, const std::string& why) {
 // A/A rounds that they need first.
 std::vector<Experiment> in_place_of(RunContext& context, std::span<const Experiment> arms) {
   if (!context.options.auto_pairs) return {arms.begin(), arms.end()};
+  const auto ledger = ledger::open_catalog(context.store);
+  if (!ledger.ok()) return {arms.begin(), arms.end()};  // the run says why
   JudgeOptions options;
   options.force = !context.options.force_reason.empty();
   std::vector<Experiment> experiments;
   for (const Experiment& arm : arms) {
     const Lengthened list =
-        lengthen(context.queue.path, arm, context.runner, context.store, options);
+        lengthen(context.queue.path, arm, context.runner, **ledger, options);
     if (!list.note.empty()) context.progress.on_note(arm, list.note);
     experiments.insert(experiments.end(), list.experiments.begin(), list.experiments.end());
   }

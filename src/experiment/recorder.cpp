@@ -3,28 +3,25 @@
 #include <set>
 
 #include "base/text.h"
+#include "ledger/catalog.h"
 #include "ledger/record.h"
 
 namespace reckon::experiment {
 
-Result<ledger::Ledger> read_ledger(const ledger::Store& store, std::vector<std::string>& warnings) {
-  TRY_ASSIGN(const ledger::ReadReport report, store.read());
-  ledger::Ledger ledger = ledger::fold(report.events);
-  warnings.insert(warnings.end(), report.warnings.begin(), report.warnings.end());
-  warnings.insert(warnings.end(), ledger.warnings.begin(), ledger.warnings.end());
-  return ledger;
-}
-
 Status Recorder::recover() {
   if (!journal_.committed().empty()) {
     const std::vector<ledger::Event> events = journal_.committed();
-    TRY(complete(events));
+    TRY_ASSIGN(const std::vector<ledger::Event> missing, this->missing(events));
+    TRY(complete(events, missing));
   }
-  std::vector<std::string> ignored;  // the caller reads the ledger again and shows them
-  TRY_ASSIGN(const ledger::Ledger ledger, read_ledger(store_, ignored));
+  std::set<std::string> rounds;
+  for (const JournalPair& pair : journal_.pairs()) rounds.insert(pair.round.id);
+  if (rounds.empty()) return {};
+  TRY_ASSIGN(const auto catalog, ledger::open_catalog(store_));
   std::set<std::string> known;
-  for (const ledger::Entry& other : ledger.entries) {
-    for (const ledger::MeasuredBody& measured : other.rounds) known.insert(measured.round.id);
+  for (const std::string& round : rounds) {
+    TRY_ASSIGN(const bool recorded, catalog->has_round(round));
+    if (recorded) known.insert(round);
   }
   return journal_.drop_rounds(known);
 }
@@ -46,16 +43,21 @@ ledger::Event Recorder::verdict(const std::string& entry, const ledger::VerdictB
 
 Status Recorder::record(std::span<const ledger::Event> events) {
   TRY(journal_.commit(events));
-  return complete(events);
+  return complete(events, events);
 }
 
-Status Recorder::complete(std::span<const ledger::Event> events) {
-  TRY(append_missing(events));
+Status Recorder::complete(std::span<const ledger::Event> events,
+                          std::span<const ledger::Event> missing) {
+  if (!missing.empty()) {
+    TRY_ASSIGN(const ledger::AppendReport appended, store_.append(missing));
+    warnings_.insert(warnings_.end(), appended.warnings.begin(), appended.warnings.end());
+  }
   TRY(recorded_(events.front().entry));
   return journal_.clear();
 }
 
-Status Recorder::append_missing(std::span<const ledger::Event> events) {
+// Rarely asked, after a kill in the middle of recording: the ledger is read whole.
+Result<std::vector<ledger::Event>> Recorder::missing(std::span<const ledger::Event> events) const {
   TRY_ASSIGN(const ledger::ReadReport report, store_.read());
   std::set<std::string> known;
   for (const ledger::Event& event : report.events) {
@@ -67,10 +69,7 @@ Status Recorder::append_missing(std::span<const ledger::Event> events) {
     TRY_ASSIGN(const std::string sum, ledger::checksum(event));
     if (!known.contains(sum)) missing.push_back(event);
   }
-  if (missing.empty()) return {};
-  TRY_ASSIGN(const ledger::AppendReport appended, store_.append(missing));
-  warnings_.insert(warnings_.end(), appended.warnings.begin(), appended.warnings.end());
-  return {};
+  return missing;
 }
 
 }  // namespace reckon::experiment

@@ -8,7 +8,8 @@
 
 #include "base/result.h"
 #include "experiment/journal.h"
-#include "ledger/fold.h"
+#include "ledger/event.h"
+#include "ledger/record.h"
 #include "ledger/store.h"
 
 namespace reckon::experiment {
@@ -42,8 +43,11 @@ class Recorder {
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  [[nodiscard]] Status complete(std::span<const ledger::Event> events);
-  [[nodiscard]] Status append_missing(std::span<const ledger::Event> events);
+  // Appends those of a commit that the ledger lacks, and clears the journal.
+  [[nodiscard]] Status complete(std::span<const ledger::Event> events,
+                                std::span<const ledger::Event> missing);
+  [[nodiscard]] Result<std::vector<ledger::Event>> missing(
+      std::span<const ledger::Event> events) const;
 
   ledger::Store& store_;
   Journal& journal_;
@@ -51,9 +55,5 @@ class Recorder {
   Recorded recorded_;
   std::vector<std::string> warnings_;
 };
-
-// Reads and folds the ledger; the store's warnings are added to `warnings`.
-[[nodiscard]] Result<ledger::Ledger> read_ledger(const ledger::Store& store,
-                                                 std::vector<std::string>& warnings);
 
 }  // namespace reckon::experiment

@@ -1,6 +1,9 @@
 // The ledger answers before anything is measured: repeats, stale sources, neighbours, overrides.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <span>
+
 #include "experiment/run.h"
 #include "experiment/test_support.h"
 
@@ -177,6 +180,51 @@ TEST_F(RepeatTest, CheckCountsTheAARoundsThatTheQueueMeasuresFirst) {
   const auto late = checked(arm + aa_experiment("floor", 20));
   EXPECT_THAT(late[0].notes, testing::ElementsAre("0 of 20 A/A rounds of this workload class are "
                                                   "stored; 20 missing: it must end INCONCLUSIVE"));
+}
+
+// Counts how often a ledger is read whole.
+class CountingStore : public ledger::Store {
+ public:
+  explicit CountingStore(ledger::Store& store) : store_(store) {}
+
+  Result<ledger::AppendReport> append(std::span<const ledger::Event> events) override {
+    return store_.append(events);
+  }
+  Result<ledger::ReadReport> read() const override {
+    ++reads_;
+    return store_.read();
+  }
+  Result<ledger::VerifyReport> verify() const override { return store_.verify(); }
+  const std::string& location() const override { return store_.location(); }
+  Result<std::filesystem::path> local_folder() const override { return store_.local_folder(); }
+  std::filesystem::path indexed_folder() const override { return store_.indexed_folder(); }
+  [[nodiscard]] int reads() const { return reads_; }
+
+ private:
+  ledger::Store& store_;
+  mutable int reads_ = 0;
+};
+
+TEST_F(RepeatTest, ALedgerWithAnIndexIsNotReadWhole) {
+  store_noise();
+  const Result<Queue> queue =
+      parse_queue(queue_text(aa_experiment("floor", 22) +
+                             ab_experiment("won", "variant=v2,speed=1.5", "    claim: \"+2%\"\n") +
+                             ab_experiment("open", "variant=v3")),
+                  "test.yaml");
+  ASSERT_TRUE(queue.ok()) << queue.error().message;
+  CountingStore store(*store_);
+  for (const TooShort too_short : {TooShort::kRefuse, TooShort::kLengthen}) {
+    EXPECT_EQ(check_queue(*queue, runner_, store, too_short).exit_code(), 0);
+  }
+  options_.auto_pairs = true;
+  for (const char* time : {"new", "known or joined"}) {
+    const Result<QueueOutcome> outcome = run_queue(*queue, runner_, store, options_, progress_);
+    ASSERT_TRUE(outcome.ok());
+    EXPECT_EQ(outcome->exit_code(), 0) << time;
+    EXPECT_EQ(outcome->experiments[2].verdict(), Verdict::kInconclusive) << time;
+  }
+  EXPECT_EQ(store.reads(), 0);
 }
 
 }  // namespace

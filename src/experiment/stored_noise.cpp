@@ -60,14 +60,14 @@ Result<double> median_of(const ledger::Round& round, measure::Better better) {
   return measure::round_median(to_pairs(round.pairs), better);
 }
 
-Result<StoredNoise> stored_noise(const Prepared& prepared, const ledger::Ledger& ledger,
+Result<StoredNoise> stored_noise(const Prepared& prepared, std::span<const ledger::Entry> entries,
                                  std::string_view now, int newest) {
   measure::NoiseRule rule;
   rule.pairs = prepared.experiment.pairs;
   rule.newest = newest;
   std::vector<measure::NoiseRound> rounds;
   std::vector<std::vector<measure::Pair>> pairs;
-  for (const ledger::Entry& entry : ledger.entries) {
+  for (const ledger::Entry& entry : entries) {
     if (!counts(entry, prepared.scope)) continue;
     for (const ledger::MeasuredBody& measured : entry.rounds) {
       measure::NoiseRound round;
@@ -87,12 +87,13 @@ Result<StoredNoise> stored_noise(const Prepared& prepared, const ledger::Ledger&
   return stored;
 }
 
-Result<measure::Noise> stored_control_noise(const Prepared& prepared, const ledger::Ledger& ledger,
+Result<measure::Noise> stored_control_noise(const Prepared& prepared,
+                                            std::span<const ledger::Entry> entries,
                                             std::string_view now) {
   measure::NoiseRule rule;
   rule.pairs = prepared.experiment.pairs;
   std::vector<measure::NoiseRound> rounds;
-  for (const ledger::Entry& entry : ledger.entries) {
+  for (const ledger::Entry& entry : entries) {
     if (!counts(entry, prepared.scope)) continue;
     for (const ledger::MeasuredBody& measured : entry.rounds) {
       const std::vector<measure::Pair> pairs =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,17 +21,19 @@ struct StoredNoise {
   int too_old = 0;                                 // rounds of the class that no longer count
 };
 
-// Of the newest `newest` A/A rounds on the device, metric and workload class of `prepared` that
-// have its pairs and are not too old at the time `now` (as Event::time); measure/noise.h has the
-// rule. A round whose start cannot be read counts as too old. Rounds are judged by their pairs, so
-// that medians which an older version stored do not matter. Errors: a pair without a logarithm.
+// Of the newest `newest` A/A rounds in `entries` on the device, metric and workload class of
+// `prepared` that have its pairs and are not too old at the time `now` (as Event::time);
+// measure/noise.h has the rule. A round whose start cannot be read counts as too old. Rounds are
+// judged by their pairs, so that medians which an older version stored do not matter. Errors: a
+// pair without a logarithm.
 [[nodiscard]] Result<StoredNoise> stored_noise(const Prepared& prepared,
-                                               const ledger::Ledger& ledger, std::string_view now,
+                                               std::span<const ledger::Entry> entries,
+                                               std::string_view now,
                                                int newest = measure::kNewestNoiseRounds);
 
 // The same of the control metric: of those rounds that measured it, too. The experiment has one.
 [[nodiscard]] Result<measure::Noise> stored_control_noise(const Prepared& prepared,
-                                                          const ledger::Ledger& ledger,
+                                                          std::span<const ledger::Entry> entries,
                                                           std::string_view now);
 
 [[nodiscard]] measure::Better better_of(const Runner::MetricInfo& metric);

@@ -44,7 +44,7 @@ TEST(StoredNoise, RestsOnFreshRoundsOfTheSamePairs) {
                               round_of(50, "2026-06-01T11:00:00Z"),   // too old
                               round_of(60, "some day"),               // nobody knows
                               round_of(70, "2026-09-30T11:00:00Z", 4)})};
-  const StoredNoise stored = stored_noise(prepared(), ledger, kNow).value();
+  const StoredNoise stored = stored_noise(prepared(), ledger.entries, kNow).value();
   EXPECT_EQ(stored.noise.rounds, 2);
   EXPECT_EQ(stored.too_old, 2);
   ASSERT_EQ(stored.rounds.size(), 2U);
@@ -52,7 +52,7 @@ TEST(StoredNoise, RestsOnFreshRoundsOfTheSamePairs) {
   EXPECT_EQ(stored.rounds[0][1].arm, 101) << "the newest comes first";
   EXPECT_NEAR(stored.noise.standard_deviation, std::log(1.03 / 1.01) / std::sqrt(2.0), 1e-12)
       << "from the pairs, not from the stored median";
-  EXPECT_EQ(stored_noise(prepared(), ledger, kNow, 1).value().noise.rounds, 1);
+  EXPECT_EQ(stored_noise(prepared(), ledger.entries, kNow, 1).value().noise.rounds, 1);
 }
 
 TEST(StoredNoise, OnlyOfItsClassAndStanding) {
@@ -62,9 +62,9 @@ TEST(StoredNoise, OnlyOfItsClassAndStanding) {
   ledger.entries[0].idea.kind = ledger::EntryKind::kComparison;
   ledger.entries[1].status = ledger::EntryStatus::kOverturned;
   ledger.entries[2].idea.scope.workload_class = "pairs=4";
-  EXPECT_EQ(stored_noise(prepared(), ledger, kNow).value().noise.rounds, 1);
+  EXPECT_EQ(stored_noise(prepared(), ledger.entries, kNow).value().noise.rounds, 1);
   ledger.entries[3].imported = true;
-  EXPECT_EQ(stored_noise(prepared(), ledger, kNow).value().noise.rounds, 0);
+  EXPECT_EQ(stored_noise(prepared(), ledger.entries, kNow).value().noise.rounds, 0);
 }
 
 TEST(DaysBetween, CountsOverMonthsAndRefusesNonsense) {

@@ -26,6 +26,10 @@ class FoldedCatalog : public Catalog {
   Result<Consultation> consult(const Query& query) override {
     return ledger::consult(ledger_.entries, query);
   }
+  Result<std::vector<Entry>> of_class(const Scope& scope) override {
+    return entries_of_class(ledger_, scope);
+  }
+  Result<bool> has_round(std::string_view round) override { return holds_round(ledger_, round); }
   const std::vector<std::string>& warnings() const override { return warnings_; }
 
  private:

@@ -28,6 +28,10 @@ class Catalog {
   // By id or unique prefix (resolve_id).
   [[nodiscard]] virtual Result<Entry> entry(std::string_view prefix) = 0;
   [[nodiscard]] virtual Result<Consultation> consult(const Query& query) = 0;
+  // Entries of the scope's workload class (same_noise), oldest first: what noise is learnt from.
+  [[nodiscard]] virtual Result<std::vector<Entry>> of_class(const Scope& scope) = 0;
+  // Does an entry hold the round of this id?
+  [[nodiscard]] virtual Result<bool> has_round(std::string_view round) = 0;
   // Lines and events that were left out, and why.
   [[nodiscard]] virtual const std::vector<std::string>& warnings() const = 0;
 };

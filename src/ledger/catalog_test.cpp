@@ -60,6 +60,21 @@ class CatalogTest : public testing::Test {
   void append(std::span<const Event> events) { ASSERT_TRUE(store_->append(events).ok()); }
   void append(const Event& event) { append({&event, 1}); }
 
+  static void expect_equal_classes(Catalog& indexed, Catalog& folded, const Scope& scope) {
+    const std::vector<Entry> found = indexed.of_class(scope).value();
+    const std::vector<Entry> expected = folded.of_class(scope).value();
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i].id + text_of(found[i]), expected[i].id + text_of(expected[i]));
+      for (const MeasuredBody& body : found[i].rounds) {
+        EXPECT_TRUE(indexed.has_round(body.round.id).value()) << body.round.id;
+        EXPECT_TRUE(folded.has_round(body.round.id).value()) << body.round.id;
+      }
+    }
+    EXPECT_FALSE(indexed.has_round("rd-unknown").value());
+    EXPECT_FALSE(folded.has_round("rd-unknown").value());
+  }
+
   // With and without the index, all answers must be equal.
   void expect_equal_answers(const std::vector<Scope>& scopes) const {
     const auto indexed = open_catalog(*store_).value();
@@ -81,6 +96,7 @@ class CatalogTest : public testing::Test {
         EXPECT_EQ(texts_of(indexed->consult(query).value()),
                   texts_of(folded->consult(query).value()));
       }
+      expect_equal_classes(*indexed, *folded, scope);
     }
   }
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -234,6 +235,31 @@ Ledger fold(std::span<const Event> events) {
 
 bool same_noise(const Scope& a, const Scope& b) {
   return a.device == b.device && a.metric == b.metric && a.workload_class == b.workload_class;
+}
+
+std::string noise_id(const Scope& scope) {
+  constexpr size_t kCharacters = 16;
+  const std::string device =
+      scope_to_json(scope)["device"].dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return Hasher()
+      .add_field(device)
+      .add_field(scope.metric)
+      .add_field(scope.workload_class)
+      .base32(kCharacters);
+}
+
+std::vector<Entry> entries_of_class(const Ledger& ledger, const Scope& scope) {
+  std::vector<Entry> entries;
+  std::copy_if(ledger.entries.begin(), ledger.entries.end(), std::back_inserter(entries),
+               [&](const Entry& entry) { return same_noise(entry.idea.scope, scope); });
+  return entries;
+}
+
+bool holds_round(const Ledger& ledger, std::string_view round) {
+  return std::any_of(ledger.entries.begin(), ledger.entries.end(), [&](const Entry& entry) {
+    return std::any_of(entry.rounds.begin(), entry.rounds.end(),
+                       [&](const MeasuredBody& body) { return body.round.id == round; });
+  });
 }
 
 std::vector<double> floor_round_medians(const Ledger& ledger, const Scope& scope) {

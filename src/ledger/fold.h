@@ -83,6 +83,12 @@ struct Ledger {
 // Does an A/A round in scope `a` say how noisy rounds in scope `b` are: same device, metric and
 // workload class?
 [[nodiscard]] bool same_noise(const Scope& a, const Scope& b);
+// 16 base-32 characters; equal where same_noise is.
+[[nodiscard]] std::string noise_id(const Scope& scope);
+
+// The entries of the scope's workload class, oldest first; whether an entry holds the round.
+[[nodiscard]] std::vector<Entry> entries_of_class(const Ledger& ledger, const Scope& scope);
+[[nodiscard]] bool holds_round(const Ledger& ledger, std::string_view round);
 
 // Round medians (log units) of every kFloor round on this device, metric and workload class: what
 // the noise band is learnt from. Rounds of overturned entries do not count.

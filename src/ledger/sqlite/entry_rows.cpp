@@ -10,8 +10,8 @@ constexpr int64_t kNoVerdict = -1;
 constexpr const char* kInsert =
     "INSERT INTO entries(id, kind, verdict, effect, metric, switch, base, arm, model, family, "
     "device, vendor, isa, idea, rounds, imported, status, superseded_by, lever_entry, created, "
-    "updated, writer, place, scope_id, scope) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-    "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)";
+    "updated, writer, place, scope_id, noise_id, scope) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
+    "?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)";
 constexpr size_t kIdCharacters = 15;
 
 int64_t number_of(const std::optional<Verdict>& verdict) {
@@ -81,7 +81,7 @@ Status EntryWriter::replace(const std::string& id, const Entry* entry, const std
                 s.device_name, s.device_vendor, s.device_isa, s.idea, s.rounds,
                 static_cast<int64_t>(s.imported), static_cast<int64_t>(s.status), s.superseded_by,
                 s.lever_entry, s.created, s.updated, s.writer, s.created + " " + place,
-                scope_id(scope), flat_scope(scope))
+                scope_id(scope), noise_id(scope), flat_scope(scope))
           .run());
   for (const std::string& predicate : open_conditions(*entry)) {
     TRY(condition_.bind(id, predicate).run());

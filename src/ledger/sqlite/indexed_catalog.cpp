@@ -47,6 +47,12 @@ class IndexedCatalog : public Catalog {
   Result<Consultation> consult(const Query& query) override {
     return answered(&IndexedCatalog::find_consultation, &Catalog::consult, query);
   }
+  Result<std::vector<Entry>> of_class(const Scope& scope) override {
+    return answered(&IndexedCatalog::find_class, &Catalog::of_class, scope);
+  }
+  Result<bool> has_round(std::string_view round) override {
+    return answered(&IndexedCatalog::find_round, &Catalog::has_round, round);
+  }
   const std::vector<std::string>& warnings() const override { return warnings_; }
 
  private:
@@ -92,6 +98,20 @@ class IndexedCatalog : public Catalog {
     Consultation answer = ledger::consult(ledger.entries, query);
     answer.near_count = candidates.near;
     return answer;
+  }
+
+  Result<std::vector<Entry>> find_class(const Scope& scope) {
+    TRY_ASSIGN(const std::vector<std::string> ids,
+               texts("SELECT id FROM entries WHERE noise_id = ?1", noise_id(scope)));
+    TRY_ASSIGN(const Ledger ledger, load({ids.begin(), ids.end()}));
+    return entries_of_class(ledger, scope);
+  }
+
+  Result<bool> find_round(std::string_view round) {
+    TRY_ASSIGN(const std::vector<std::string> ids,
+               texts("SELECT DISTINCT entry FROM events WHERE round = ?1", round));
+    TRY_ASSIGN(const Ledger ledger, load({ids.begin(), ids.end()}));
+    return holds_round(ledger, round);
   }
 
   // All that can block, join, be offered or be among the nearest.

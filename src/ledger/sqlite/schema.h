@@ -25,14 +25,15 @@ CREATE INDEX events_entry ON events(entry);
 CREATE INDEX events_round ON events(round) WHERE round != '';
 CREATE TABLE writers(name TEXT PRIMARY KEY, reached TEXT NOT NULL, last_file TEXT NOT NULL);
 CREATE TABLE problems(file INTEGER NOT NULL, torn INTEGER NOT NULL, text TEXT NOT NULL);
--- place: sorts as the fold orders entries. scope: flat_scope().
+-- place: sorts as the fold orders entries. noise_id: noise_id(). scope: flat_scope().
 CREATE TABLE entries(id TEXT PRIMARY KEY, place TEXT NOT NULL, scope_id TEXT NOT NULL,
-  scope TEXT NOT NULL, kind INTEGER, verdict INTEGER, effect REAL, metric TEXT, switch TEXT,
+  noise_id TEXT NOT NULL, scope TEXT NOT NULL, kind INTEGER, verdict INTEGER, effect REAL, metric TEXT, switch TEXT,
   base TEXT, arm TEXT, model TEXT, family TEXT, device TEXT, vendor TEXT, isa TEXT, idea TEXT,
   rounds INTEGER, imported INTEGER, status INTEGER, superseded_by TEXT, lever_entry TEXT,
   created TEXT, updated TEXT, writer TEXT);
 CREATE INDEX entries_place ON entries(place);
 CREATE INDEX entries_scope ON entries(scope_id);
+CREATE INDEX entries_noise ON entries(noise_id);
 CREATE INDEX entries_switch ON entries(switch);
 -- open_conditions() of each entry.
 CREATE TABLE conditions(entry TEXT NOT NULL, predicate TEXT NOT NULL);
