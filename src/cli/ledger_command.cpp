@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "adapters/open.h"
 #include "cli/command.h"
@@ -74,8 +75,8 @@ Result<std::string> unit_of(const Entry& entry) {
 }
 
 Result<ledger::Chain> chain_in(ledger::Catalog& catalog, const Entry& entry) {
-  TRY_ASSIGN(const std::vector<Summary> entries, catalog.list());
-  return chain_of(entries, entry.id);
+  TRY_ASSIGN(std::vector<Summary> entries, catalog.list());
+  return ledger::Chains(std::move(entries)).of(entry.id);
 }
 
 Result<ExitCode> show(const Cli& cli, const ShowOptions& options) {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "ledger/amend.h"
+#include "ledger/chain.h"
 #include "ledger/consult.h"
 #include "ledger/fold.h"
 #include "ledger/summary.h"

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "adapters/open.h"
 #include "base/text.h"
@@ -96,22 +97,9 @@ std::string without_escapes(std::string_view text) {
   return plain;
 }
 
-// What `show` says of the entry's place among others.
-ledger::Chain chain_of(const Entry& entry, const LinkMap& map) {
-  const auto summaries = [&](const std::vector<std::string>& ids) {
-    std::vector<ledger::Summary> found;
-    for (const std::string& id : ids) {
-      if (const Entry* other = map.find(id)) found.push_back(ledger::summary_of(*other));
-    }
-    return found;
-  };
-  const Links links = map.links_of(entry);
-  return {summaries(links.superseded_by), summaries(links.supersedes), summaries(links.lever_of)};
-}
-
 std::string text_twin(const Entry& entry, const ReportContext& context) {
   PageContext page;
-  page.chain = chain_of(entry, *context.links);
+  page.chain = context.chains->of(entry.id);
   page.unit = unit_of(entry, context.metrics);
   page.ledger = context.ledger;
   return without_escapes(entry_page(entry, page)) + pairs_text(entry, context);
@@ -164,10 +152,13 @@ Result<ExitCode> report(const Cli& cli, const ReportOptions& options) {
   print_warnings(ledger.warnings);
   events = {};
   TRY_ASSIGN(const Entries entries, chosen(ledger, options.filter));
-  const LinkMap links(ledger);
+  std::vector<ledger::Summary> summaries;
+  for (const Entry& entry : ledger.entries) summaries.push_back(ledger::summary_of(entry));
+  const ledger::Chains chains(std::move(summaries));
   const FacetNames facets(entries);
   ReportContext context;
-  context.links = &links;
+  context.chains = &chains;
+  for (const Entry& entry : ledger.entries) context.entries.emplace(entry.id, &entry);
   context.facets = &facets;
   for (const Entry* entry : entries) context.shown.insert(entry->id);
   TRY_ASSIGN(context.metrics, known_metrics());

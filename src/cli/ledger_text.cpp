@@ -227,6 +227,7 @@ std::string reproduce_text(const std::string& id, const std::string& ledger) {
 
 // "rk-… WON +3.1%, 2026-09-25, prefill.tile auto -> tall, big.gguf".
 std::string link_text(const Summary& entry) {
+  if (entry.created.empty()) return entry.id + " (not in this ledger)";
   return fmt::format("{} {}{}, {}, {}, {}", entry.id, verdict_text(entry),
                      entry.effect ? " " + signed_share_text(*entry.effect) : "",
                      day_of(entry.updated), switch_text(entry), model_text(entry));

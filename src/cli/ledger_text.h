@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cli/table.h"
-#include "ledger/amend.h"
+#include "ledger/chain.h"
 #include "ledger/fold.h"
 #include "ledger/summary.h"
 

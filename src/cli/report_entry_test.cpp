@@ -24,7 +24,12 @@ class ReportPages : public testing::Test {
       entries_.push_back(&entry);
       context_.shown.insert(entry.id);
     }
-    context_.links = &links_;
+    for (const ledger::Entry& entry : ledger_.entries) {
+      context_.entries.emplace(entry.id, &entry);
+      summaries_.push_back(ledger::summary_of(entry));
+    }
+    chains_.emplace(summaries_);
+    context_.chains = &*chains_;
     facets_.emplace(entries_);
     context_.facets = &*facets_;
     context_.metrics["prefill_tok_per_s"] = {"tok/s", true};
@@ -52,7 +57,8 @@ class ReportPages : public testing::Test {
   }
 
   ledger::Ledger ledger_ = report_ledger();
-  LinkMap links_{ledger_};
+  std::vector<ledger::Summary> summaries_;
+  std::optional<ledger::Chains> chains_;
   std::vector<const ledger::Entry*> entries_;
   std::optional<FacetNames> facets_;
   ReportContext context_;

@@ -97,15 +97,16 @@ Html figures(const nlohmann::json& figures) {
   return element("h3", "Figures as reported") + table.html();
 }
 
-Html chain_list(const std::vector<std::string>& ids, const ReportContext& context) {
+Html chain_list(const std::vector<ledger::Summary>& others, const ReportContext& context) {
   Html items;
-  for (const std::string& id : ids) {
-    Html item = entry_link(id, context, kRoot);
-    if (const Entry* entry = context.links->find(id)) {
-      const std::string effect = effect_of(*entry);
-      item += html_text(" ") + badge_with_marks(*entry);
+  for (const ledger::Summary& other : others) {
+    Html item = entry_link(other.id, context, kRoot);
+    if (const auto found = context.entries.find(other.id); found != context.entries.end()) {
+      const Entry& entry = *found->second;
+      const std::string effect = effect_of(entry);
+      item += html_text(" ") + badge_with_marks(entry);
       item += html_text(fmt::format(" {}{}{}, {}", effect, effect.empty() ? "" : ", ",
-                                    title_of(*entry), day_of(entry->updated)));
+                                    title_of(entry), day_of(entry.updated)));
     } else {
       item += html_text(" (not in this ledger)");
     }
@@ -245,11 +246,11 @@ Html environment_section(const Entry& entry) {
 }
 
 Html history_section(const Entry& entry, const ReportContext& context) {
-  const Links links = context.links->links_of(entry);
+  const ledger::Chain chain = context.chains->of(entry.id);
   HtmlFacts facts;
-  facts.add("Superseded by", chain_list(links.superseded_by, context));
-  facts.add("Supersedes", chain_list(links.supersedes, context));
-  facts.add("Lever of", chain_list(links.lever_of, context));
+  facts.add("Superseded by", chain_list(chain.superseded_by, context));
+  facts.add("Supersedes", chain_list(chain.supersedes, context));
+  facts.add("Lever of", chain_list(chain.lever_of, context));
   if (entry.imported) facts.add("Imported from", linked_text(entry.import_source, context, kRoot));
   facts.add("Notes", notes(entry, context));
   facts.add("Recorded", fmt::format("{} by {}", entry.created, entry.writer));

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <unordered_set>
 
 #include "base/text.h"
 #include "experiment/samples.h"
@@ -315,52 +314,6 @@ std::string unit_of(const Entry& entry, const Metrics& metrics) {
   if (const Numbers* numbers = numbers_of(entry)) return numbers->unit;
   const auto known = metrics.find(entry.idea.scope.metric);
   return known == metrics.end() ? "" : known->second.unit;
-}
-
-LinkMap::LinkMap(const ledger::Ledger& ledger) {
-  for (const Entry& entry : ledger.entries) {
-    by_id_.emplace(entry.id, &entry);
-    if (!entry.superseded_by.empty()) superseded_[entry.superseded_by].push_back(entry.id);
-    if (entry.verdict && !entry.verdict->lever_entry.empty()) {
-      levers_[entry.verdict->lever_entry].push_back(entry.id);
-    }
-  }
-}
-
-const Entry* LinkMap::find(const std::string& id) const {
-  const auto found = by_id_.find(id);
-  return found == by_id_.end() ? nullptr : found->second;
-}
-
-Links LinkMap::links_of(const Entry& entry) const {
-  Links links;
-  std::unordered_set<std::string> seen = {entry.id};  // a ring is followed once
-  for (const Entry* at = &entry; at != nullptr && !at->superseded_by.empty();) {
-    const std::string& next = at->superseded_by;
-    if (!seen.insert(next).second) break;
-    links.superseded_by.push_back(next);
-    at = find(next);
-  }
-  seen = {entry.id};
-  std::vector<std::string> waiting = {entry.id};
-  while (!waiting.empty()) {
-    const auto older = superseded_.find(waiting.back());
-    waiting.pop_back();
-    if (older == superseded_.end()) continue;
-    for (const std::string& id : older->second) {
-      if (!seen.insert(id).second) continue;
-      links.supersedes.push_back(id);
-      waiting.push_back(id);
-    }
-  }
-  const auto created = [&](const std::string& id) { return find(id)->created; };
-  std::sort(links.supersedes.begin(), links.supersedes.end(),
-            [&](const std::string& a, const std::string& b) {
-              return std::pair(created(a), a) < std::pair(created(b), b);
-            });
-  const auto pulled = levers_.find(entry.id);
-  if (pulled != levers_.end()) links.lever_of = pulled->second;
-  return links;
 }
 
 }  // namespace reckon::cli

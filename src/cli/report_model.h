@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "cli/report_plot.h"
@@ -83,24 +82,5 @@ struct Notice {
 [[nodiscard]] std::optional<Plot> plot_of(const ledger::Entry& entry, const Metrics& metrics);
 
 [[nodiscard]] std::string unit_of(const ledger::Entry& entry, const Metrics& metrics);
-
-// How entries point at each other, by id.
-struct Links {
-  std::vector<std::string> superseded_by;  // the next one first, to the end of the chain
-  std::vector<std::string> supersedes;     // directly or over others, oldest first
-  std::vector<std::string> lever_of;       // entries whose lever it pulled, oldest first
-};
-
-class LinkMap {
- public:
-  explicit LinkMap(const ledger::Ledger& ledger);
-  [[nodiscard]] const ledger::Entry* find(const std::string& id) const;  // nullptr: unknown
-  [[nodiscard]] Links links_of(const ledger::Entry& entry) const;
-
- private:
-  std::unordered_map<std::string, const ledger::Entry*> by_id_;
-  std::unordered_map<std::string, std::vector<std::string>> superseded_;  // by its successor's id
-  std::unordered_map<std::string, std::vector<std::string>> levers_;      // by who pulled them
-};
 
 }  // namespace reckon::cli

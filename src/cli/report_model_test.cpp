@@ -97,24 +97,5 @@ TEST(ReportModel, KnowsWhichWayIsBetterWithoutAVerdict) {
   EXPECT_LT(plot_of(entry, {})->rounds[0].log, 0);
 }
 
-TEST(ReportModel, FollowsChainsAndStopsAtRings) {
-  ledger::Ledger ledger = report_ledger();
-  const LinkMap map(ledger);
-  const Links older = map.links_of(*ledger.find(test_id('f')));
-  EXPECT_THAT(older.superseded_by, ElementsAre(test_id('e')));
-  const Links newer = map.links_of(*ledger.find(test_id('e')));
-  EXPECT_THAT(newer.supersedes, ElementsAre(test_id('f')));
-  EXPECT_THAT(newer.lever_of, ElementsAre(test_id('a')));
-
-  ledger.entries[0].superseded_by = test_id('f');
-  for (ledger::Entry& entry : ledger.entries) {
-    if (entry.id == test_id('e')) entry.superseded_by = test_id('a');
-  }
-  const LinkMap ring(ledger);
-  EXPECT_THAT(ring.links_of(ledger.entries[0]).superseded_by,
-              ElementsAre(test_id('f'), test_id('e')));
-  EXPECT_EQ(ring.links_of(ledger.entries[0]).supersedes.size(), 2u);
-}
-
 }  // namespace
 }  // namespace reckon::cli

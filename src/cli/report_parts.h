@@ -4,11 +4,13 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "cli/report_html.h"
 #include "cli/report_model.h"
+#include "ledger/chain.h"
 
 namespace reckon::cli {
 
@@ -37,7 +39,8 @@ class FacetNames {
 
 // What every page of one report shares.
 struct ReportContext {
-  const LinkMap* links = nullptr;
+  std::unordered_map<std::string, const ledger::Entry*> entries;  // by id, all of the ledger
+  const ledger::Chains* chains = nullptr;
   const FacetNames* facets = nullptr;
   std::unordered_set<std::string> shown;  // ids of entries that have a page
   Metrics metrics;

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
 #include <utility>
+
+#include "ledger/chain.h"
 
 namespace reckon::ledger {
 namespace {
@@ -22,12 +22,6 @@ Event status_event(EventType type, const Entry& entry, const StatusBody& body,
 Error already(const Entry& entry) {
   return usage_error(fmt::format("{} is {} already: {}", entry.id, entry_status_name(entry.status),
                                  entry.status_reason));
-}
-
-const Summary* find(const std::vector<Summary>& entries, const std::string& id) {
-  const auto found = std::find_if(entries.begin(), entries.end(),
-                                  [&](const Summary& entry) { return entry.id == id; });
-  return found == entries.end() ? nullptr : &*found;
 }
 
 bool states_a_field(const NoteBody& note) {
@@ -65,8 +59,8 @@ Result<Event> supersede(Catalog& catalog, std::string_view entry, std::string_vi
   if (found.superseded_by == successor.id) {
     return usage_error(fmt::format("{} is superseded by {} already", found.id, successor.id));
   }
-  TRY_ASSIGN(const std::vector<Summary> entries, catalog.list());
-  for (const Summary& later : chain_of(entries, successor.id).superseded_by) {
+  TRY_ASSIGN(std::vector<Summary> entries, catalog.list());
+  for (const Summary& later : Chains(std::move(entries)).of(successor.id).superseded_by) {
     if (later.id == found.id) {
       return usage_error(fmt::format("{} is itself superseded by {}, directly or over others",
                                      successor.id, found.id));
@@ -94,30 +88,6 @@ Result<Event> add_note(Catalog& catalog, std::string_view entry, NoteBody note,
     note.lever_entry = lever.id;
   }
   return make_event(EventType::kNote, found.id, encode(note), signature.writer, signature.time);
-}
-
-Chain chain_of(const std::vector<Summary>& entries, const std::string& id) {
-  Chain chain;
-  std::set<std::string> seen{id};
-  const Summary* at = find(entries, id);
-  while (at != nullptr && !at->superseded_by.empty() && seen.insert(at->superseded_by).second) {
-    at = find(entries, at->superseded_by);
-    if (at != nullptr) chain.superseded_by.push_back(*at);
-  }
-  std::set<std::string> earlier{id};
-  bool grew = true;
-  while (grew) {
-    grew = false;
-    for (const Summary& entry : entries) {
-      grew |= earlier.contains(entry.superseded_by) && earlier.insert(entry.id).second;
-    }
-  }
-  earlier.erase(id);
-  for (const Summary& entry : entries) {
-    if (earlier.contains(entry.id)) chain.supersedes.push_back(entry);
-    if (entry.lever_entry == id) chain.lever_of.push_back(entry);
-  }
-  return chain;
 }
 
 }  // namespace reckon::ledger

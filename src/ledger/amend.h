@@ -35,12 +35,4 @@ struct Signature {
 [[nodiscard]] Result<Event> add_note(Catalog& catalog, std::string_view entry, NoteBody note,
                                      const Signature& signature);
 
-// What an entry's chain of supersessions is, and whose lever it was.
-struct Chain {
-  std::vector<Summary> superseded_by;  // the next one first
-  std::vector<Summary> supersedes;     // directly or over others, oldest first
-  std::vector<Summary> lever_of;       // entries whose lever it pulled, oldest first
-};
-[[nodiscard]] Chain chain_of(const std::vector<Summary>& entries, const std::string& id);
-
 }  // namespace reckon::ledger

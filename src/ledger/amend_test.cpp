@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ledger/chain.h"
 #include "ledger/open.h"
 #include "ledger/test_events.h"
 
@@ -95,15 +96,15 @@ TEST_F(AmendTest, SupersessionsMakeAChain) {
   append(supersede(*catalog(), id(1), id(2), "larger still", {"bob", at(31, 20)}).value());
   EXPECT_EQ(entry(0).superseded_by, id(1));
   EXPECT_THAT(ask(0).block->text, HasSubstr("superseded by " + id(1)));
-  const std::vector<Summary> all = catalog()->list().value();
+  const Chains chains(catalog()->list().value());
   const auto ids = [](const std::vector<Summary>& entries) {
     std::vector<std::string> found;
     for (const Summary& entry : entries) found.push_back(entry.id);
     return found;
   };
-  EXPECT_THAT(ids(chain_of(all, id(0)).superseded_by), ElementsAre(id(1), id(2)));
-  EXPECT_THAT(ids(chain_of(all, id(2)).supersedes), ElementsAre(id(0), id(1)));
-  EXPECT_THAT(chain_of(all, id(3)).supersedes, IsEmpty());
+  EXPECT_THAT(ids(chains.of(id(0)).superseded_by), ElementsAre(id(1), id(2)));
+  EXPECT_THAT(ids(chains.of(id(2)).supersedes), ElementsAre(id(0), id(1)));
+  EXPECT_THAT(chains.of(id(3)).supersedes, IsEmpty());
 
   expect_refused(supersede(*catalog(), id(2), id(0), "x", later_), "is itself superseded by");
   expect_refused(supersede(*catalog(), id(2), id(2), "x", later_), "cannot supersede itself");
@@ -118,9 +119,9 @@ TEST_F(AmendTest, ARingOfMergedLedgersEnds) {
     body.by = id(1 - i);
     append(test::status(EventType::kSuperseded, id(i), body));
   }
-  const std::vector<Summary> all = catalog()->list().value();
-  EXPECT_EQ(chain_of(all, id(0)).superseded_by.size(), 1U);
-  EXPECT_EQ(chain_of(all, id(0)).supersedes.size(), 1U);
+  const Chains chains(catalog()->list().value());
+  EXPECT_EQ(chains.of(id(0)).superseded_by.size(), 1U);
+  EXPECT_EQ(chains.of(id(0)).supersedes.size(), 1U);
 }
 
 TEST_F(AmendTest, NotesAddWhatIsLearntLater) {
@@ -132,7 +133,7 @@ TEST_F(AmendTest, NotesAddWhatIsLearntLater) {
   append(add_note(*catalog(), id(0), note, later_).value());
   EXPECT_EQ(entry(0).verdict->mechanism, "bound by weight traffic");
   EXPECT_EQ(entry(0).verdict->lever_entry, id(2));
-  EXPECT_EQ(chain_of(catalog()->list().value(), id(2)).lever_of.at(0).id, id(0));
+  EXPECT_EQ(Chains(catalog()->list().value()).of(id(2)).lever_of.at(0).id, id(0));
 
   expect_refused(add_note(*catalog(), id(3), note, later_), "has no verdict yet");
   expect_refused(add_note(*catalog(), id(0), {}, later_), "the note is empty");

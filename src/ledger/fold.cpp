@@ -262,16 +262,4 @@ bool holds_round(const Ledger& ledger, std::string_view round) {
   });
 }
 
-std::vector<double> floor_round_medians(const Ledger& ledger, const Scope& scope) {
-  std::vector<double> medians;
-  for (const Entry& entry : ledger.entries) {
-    if (entry.idea.kind != EntryKind::kFloor || entry.imported ||
-        entry.status == EntryStatus::kOverturned || !same_noise(entry.idea.scope, scope)) {
-      continue;
-    }
-    for (const MeasuredBody& measured : entry.rounds) medians.push_back(measured.round.median_log);
-  }
-  return medians;
-}
-
 }  // namespace reckon::ledger

@@ -90,8 +90,4 @@ struct Ledger {
 [[nodiscard]] std::vector<Entry> entries_of_class(const Ledger& ledger, const Scope& scope);
 [[nodiscard]] bool holds_round(const Ledger& ledger, std::string_view round);
 
-// Round medians (log units) of every kFloor round on this device, metric and workload class: what
-// the noise band is learnt from. Rounds of overturned entries do not count.
-[[nodiscard]] std::vector<double> floor_round_medians(const Ledger& ledger, const Scope& scope);
-
 }  // namespace reckon::ledger

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "ledger/catalog.h"
+#include "ledger/chain.h"
 #include "ledger/open.h"
 #include "ledger/test_events.h"
 
@@ -85,7 +86,7 @@ TEST(Reported, LinksBecomeTheChain) {
     all.push_back(summary_of(entry));
     if (entry.idea.experiment == "verify-stream") stream = entry.id;
   }
-  const Chain chain = chain_of(all, stream);
+  const Chain chain = Chains(all).of(stream);
   EXPECT_EQ(chain.supersedes.size(), 2U);
   ASSERT_EQ(chain.lever_of.size(), 1U);
   EXPECT_EQ(chain.lever_of[0].verdict, Verdict::kVoid);
