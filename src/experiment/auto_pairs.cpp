@@ -25,37 +25,34 @@ Experiment floor_of(const Prepared& prepared, const Experiment& comparison) {
   return floor;
 }
 
-Lengthened lengthened(const Prepared& prepared, const Judgement& judgement, Lengthened result) {
+std::vector<Experiment> lengthened(const Prepared& prepared, const Judgement& judgement,
+                                   const Experiment& experiment) {
   const measure::Design& design = *judgement.longer;
   const auto earlier = static_cast<int>(judgement.earlier.size());
-  Experiment longer = result.experiments.front();
+  Experiment longer = experiment;
   const bool same_pairs = design.pairs == longer.pairs;
   longer.rounds = std::max(1, design.rounds - (same_pairs ? earlier : 0));
   longer.pairs = design.pairs;
-  result.note = fmt::format("lengthened from {} of {} to {} of {} to see the claim",
-                            counted(prepared.experiment.rounds, "round"),
-                            counted(prepared.experiment.pairs, "pair"),
-                            counted(longer.rounds, "round"), counted(longer.pairs, "pair"));
-  result.experiments = {longer};
-  if (!same_pairs) {
-    result.note += "; rounds of that size need their own A/A rounds first";
-    result.experiments.insert(result.experiments.begin(), floor_of(prepared, longer));
-  }
-  return result;
+  longer.lengthened =
+      fmt::format("lengthened from {} of {} to {} of {} to see the claim",
+                  counted(experiment.rounds, "round"), counted(experiment.pairs, "pair"),
+                  counted(longer.rounds, "round"), counted(longer.pairs, "pair"));
+  if (same_pairs) return {longer};
+  longer.lengthened += "; rounds of that size need their own A/A rounds first";
+  return {floor_of(prepared, longer), longer};
 }
 
 }  // namespace
 
-Lengthened lengthen(const std::string& queue_path, const Experiment& experiment, Runner& runner,
-                    ledger::Catalog& ledger, const JudgeOptions& options) {
-  Lengthened result;
-  result.experiments = {experiment};
-  if (experiment.is_floor() || !experiment.claim) return result;
+std::vector<Experiment> lengthen(const std::string& queue_path, const Experiment& experiment,
+                                 Runner& runner, ledger::Catalog& ledger,
+                                 const JudgeOptions& options) {
+  if (experiment.is_floor() || !experiment.claim) return {experiment};
   const Result<Prepared> prepared = prepare(queue_path, experiment, runner);
-  if (!prepared.ok()) return result;
+  if (!prepared.ok()) return {experiment};
   const Result<Judgement> judgement = judge(*prepared, ledger, options);
-  if (!judgement.ok() || !judgement->longer) return result;
-  return lengthened(*prepared, *judgement, std::move(result));
+  if (!judgement.ok() || !judgement->longer) return {experiment};
+  return lengthened(*prepared, *judgement, experiment);
 }
 
 }  // namespace reckon::experiment

@@ -11,18 +11,14 @@
 
 namespace reckon::experiment {
 
-// Experiments that are run in the place of one, in order.
-struct Lengthened {
-  std::vector<Experiment> experiments;  // A/A rounds of another number of pairs first, if any
-  std::string note;                     // what was changed and why, or why not; "": nothing to say
-};
-
-// The experiment itself where its claim can be seen, where anything else decides it, or where no
-// design would do. Otherwise with the rounds and pairs of measure::auto_pairs, behind a floor of
-// its new number of pairs where that changed. `options` as the run judges by. A mistake in the
-// queue is left for the run to report.
-[[nodiscard]] Lengthened lengthen(const std::string& queue_path, const Experiment& experiment,
-                                  Runner& runner, ledger::Catalog& ledger,
-                                  const JudgeOptions& options);
+// Experiments that are run in the place of one, in order: itself where its claim can be seen, where
+// anything else decides it, or where no design would do. Otherwise it has the rounds and pairs of
+// measure::auto_pairs and says so (Experiment::lengthened), behind a floor of its new number of
+// pairs where that changed. `options` as the run judges by. A mistake in the queue is left for the
+// run to report.
+[[nodiscard]] std::vector<Experiment> lengthen(const std::string& queue_path,
+                                               const Experiment& experiment, Runner& runner,
+                                               ledger::Catalog& ledger,
+                                               const JudgeOptions& options);
 
 }  // namespace reckon::experiment

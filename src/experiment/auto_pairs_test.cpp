@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "experiment/markdown.h"
 #include "experiment/test_support.h"
 
 namespace reckon::experiment {
@@ -61,6 +64,11 @@ TEST_F(AutoPairsTest, AddsRoundsWhereTheyDo) {
   ASSERT_EQ(outcome.experiments.size(), 1U);
   EXPECT_EQ(outcome.experiments[0].kind, OutcomeKind::kVerdict) << outcome.experiments[0].text;
   EXPECT_EQ(outcome.experiments[0].record->rounds.size(), static_cast<size_t>(checked[0].rounds));
+  const std::string design = outcome.experiments[0].design;
+  EXPECT_EQ(design, checked[0].notes.front());
+  EXPECT_THAT(text_table(outcome), HasSubstr("  - " + design + "\n"));
+  EXPECT_THAT(markdown_page(outcome), HasSubstr(design));
+  EXPECT_EQ(to_json(outcome)["experiments"][0]["design"], design);
 }
 
 TEST_F(AutoPairsTest, AddsPairsAndTheirFloorWhereRoundsDoNot) {

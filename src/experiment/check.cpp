@@ -169,12 +169,15 @@ QueueCheck check_queue(const Queue& queue, Runner& runner, const ledger::Store& 
   FloorStages stages;
   const OpenedCatalog ledger = ledger::open_catalog(store);
   for (const Experiment& experiment : queue.experiments) {
-    const Lengthened list = too_short == TooShort::kLengthen && ledger.ok()
-                                ? lengthen(queue.path, experiment, runner, **ledger, {})
-                                : Lengthened{{experiment}, ""};
-    for (const Experiment& one : list.experiments) {
+    const std::vector<Experiment> list =
+        too_short == TooShort::kLengthen && ledger.ok()
+            ? lengthen(queue.path, experiment, runner, **ledger, {})
+            : std::vector{experiment};
+    for (const Experiment& one : list) {
       check.experiments.push_back(check_experiment(queue, one, runner, ledger, stages));
-      if (!list.note.empty()) check.experiments.back().notes.push_back(list.note);
+      if (one.lengthened.empty()) continue;
+      std::vector<std::string>& notes = check.experiments.back().notes;
+      notes.insert(notes.begin(), one.lengthened);
     }
   }
   return check;

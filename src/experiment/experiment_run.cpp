@@ -28,6 +28,7 @@ class ExperimentRun {
       : context_(context), experiment_(experiment) {
     outcome_.id = experiment.id;
     outcome_.idea = experiment.idea;
+    outcome_.design = experiment.lengthened;
   }
 
   // What comes before the first round; a floor is run whole.
@@ -60,6 +61,7 @@ class ExperimentRun {
   }
 
   Status begin() {
+    if (!outcome_.design.empty()) context_.progress.on_note(experiment_, outcome_.design);
     TRY_ASSIGN(prepared_, prepare(context_.queue.path, experiment_, context_.runner));
     const std::string key = journal_key(prepared_);
     TRY_ASSIGN(journal_,

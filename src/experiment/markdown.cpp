@@ -213,6 +213,7 @@ std::string section(const Outcome& outcome) {
     const std::vector<std::string> open = entry->unfinished_because();
     if (!open.empty()) text += fmt::format("- Unfinished: {}\n", escaped(join(open, ", ")));
   }
+  if (!outcome.design.empty()) text += fmt::format("- Design: {}\n", escaped(outcome.design));
   for (const std::string& note : outcome.notes) text += fmt::format("- Note: {}\n", escaped(note));
   if (entry != nullptr) text += reproduce_section(entry->idea.reproduce);
   if (text.back() != '\n' || !text.ends_with("\n\n")) text += "\n";

@@ -113,6 +113,7 @@ json to_json(const Outcome& outcome) {
               {"notes", outcome.notes},
               {"seconds", outcome.seconds}};
   if (!outcome.idea.empty()) object["idea"] = outcome.idea;
+  if (!outcome.design.empty()) object["design"] = outcome.design;
   if (!outcome.entry.empty()) object["entry"] = outcome.entry;
   if (outcome.kind == OutcomeKind::kFailed) object["error"] = error_name(outcome.error);
   if (outcome.known_verdict) object["known_verdict"] = ledger::verdict_name(*outcome.known_verdict);

@@ -40,6 +40,7 @@ struct Outcome {
   std::string idea;
   OutcomeKind kind = OutcomeKind::kFailed;
   std::string text;                      // one line for people, whatever the kind
+  std::string design;                    // what --auto-pairs made of it and why; "": nothing
   std::vector<std::string> notes;        // near and stale entries, warnings, what A/A rounds cost
   std::string entry;                     // ledger id; "" where nothing was recorded
   std::optional<ledger::Entry> record;   // the entry as the ledger holds it now

@@ -81,6 +81,8 @@ struct Experiment {
   int pairs = 6;                // counted pairs a round
   int warmup_pairs = 1;         // before them, in every process
   int timeout_seconds = 300;    // for one measurement
+  // What --auto-pairs made of the design and why (auto_pairs.h); "": it is as the queue has it.
+  std::string lengthened;
 
   [[nodiscard]] bool is_floor() const { return kind == ledger::EntryKind::kFloor; }
 };

@@ -22,6 +22,7 @@ Outcome not_started(const Experiment& experiment, const std::string& why) {
   Outcome outcome;
   outcome.id = experiment.id;
   outcome.idea = experiment.idea;
+  outcome.design = experiment.lengthened;
   outcome.kind = OutcomeKind::kPaused;
   outcome.text = "not started: " + why;
   return outcome;
@@ -37,10 +38,9 @@ std::vector<Experiment> in_place_of(RunContext& context, std::span<const Experim
   options.force = !context.options.force_reason.empty();
   std::vector<Experiment> experiments;
   for (const Experiment& arm : arms) {
-    const Lengthened list =
+    const std::vector<Experiment> list =
         lengthen(context.queue.path, arm, context.runner, **ledger, options);
-    if (!list.note.empty()) context.progress.on_note(arm, list.note);
-    experiments.insert(experiments.end(), list.experiments.begin(), list.experiments.end());
+    experiments.insert(experiments.end(), list.begin(), list.end());
   }
   std::stable_partition(experiments.begin(), experiments.end(),
                         [](const Experiment& experiment) { return experiment.is_floor(); });

@@ -95,7 +95,8 @@ std::string outcome_lines(const Outcome& outcome) {
                {effect, 8},
                {values, 34},
                {outcome.entry, 17}}) +
-         wrapped(outcome.text) + (beside.empty() ? "" : wrapped(beside));
+         wrapped(outcome.text) + (beside.empty() ? "" : wrapped(beside)) +
+         (outcome.design.empty() ? "" : wrapped("- " + outcome.design));
 }
 
 std::string would(const CheckedExperiment& checked) {
