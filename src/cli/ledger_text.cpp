@@ -17,7 +17,6 @@
 namespace reckon::cli {
 namespace {
 
-using experiment::signed_share_text;
 using ledger::Entry;
 using ledger::MeasuredBody;
 using ledger::Numbers;
@@ -75,7 +74,7 @@ void add_rounds(Page& page, const Entry& entry, const std::string& unit) {
     const auto pairs = std::count_if(round.pairs.begin(), round.pairs.end(),
                                      [](const ledger::PairSample& pair) { return !pair.warmup; });
     texts.push_back(fmt::format("{}: {} ({}), {}, {}", texts.size() + 1,
-                                experiment::arms_text({round.base_value}, {round.arm_value}, unit),
+                                arms_text({round.base_value}, {round.arm_value}, unit),
                                 signed_share_text(std::expm1(round.median_log)),
                                 counted(pairs, "pair"), round.started));
   }

@@ -14,7 +14,6 @@
 namespace reckon::cli {
 namespace {
 
-using experiment::signed_share_text;
 using ledger::Entry;
 using ledger::MeasuredBody;
 using ledger::Numbers;
@@ -163,7 +162,7 @@ Html number_facts(const Numbers& numbers) {
 
 // The column says the unit, but for bytes, whose sizes differ in it.
 std::string value_text(double value, const std::string& unit) {
-  return experiment::values_text({value}, unit == "B" ? unit : "");
+  return values_text({value}, unit == "B" ? unit : "");
 }
 
 HtmlColumn value_column(const char* arm, const std::string& unit) {

@@ -11,7 +11,6 @@
 namespace reckon::cli {
 namespace {
 
-using experiment::signed_share_text;
 using ledger::Entry;
 using ledger::MemoryPlan;
 using ledger::Proof;

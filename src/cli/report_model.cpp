@@ -15,7 +15,6 @@
 namespace reckon::cli {
 namespace {
 
-using experiment::signed_share_text;
 using ledger::Entry;
 using ledger::EntryStatus;
 using ledger::MeasuredBody;

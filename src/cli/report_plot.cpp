@@ -12,8 +12,6 @@
 namespace reckon::cli {
 namespace {
 
-using experiment::signed_share_text;
-
 // Pixels down; percent of the width across.
 constexpr double kTop = 12;
 constexpr double kHeight = 232;

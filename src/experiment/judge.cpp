@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/figures.h"
 #include "base/text.h"
 #include "experiment/prepare.h"
 #include "experiment/rows.h"
@@ -142,10 +143,10 @@ std::string remedy(const Prepared& prepared, const StoredNoise& stored, Judgemen
 std::string too_small_text(const Prepared& prepared, const StoredNoise& stored,
                            Judgement& judgement) {
   const int rounds = judgement.rounds + static_cast<int>(judgement.earlier.size());
-  return fmt::format("the claim of +{:.3g}% is smaller than {} of {} can see here (+{:.2g}%); {}",
+  return fmt::format("the claim of +{:.3g}% is smaller than {} of {} can see here (+{}); {}",
                      *prepared.experiment.claim * 100, counted(rounds, "round"),
                      counted(prepared.experiment.pairs, "pair"),
-                     std::expm1(judgement.band->smallest_detectable) * 100,
+                     share_text(std::expm1(judgement.band->smallest_detectable)),
                      remedy(prepared, stored, judgement));
 }
 

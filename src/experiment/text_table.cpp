@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t kColumns = 100;
 constexpr size_t kIndent = 2;
+constexpr size_t kValueColumns = 36;  // two rounds of four digits in tok/s
+constexpr size_t kEntryColumns = 15;  // an id
 
 size_t width(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
@@ -86,15 +88,15 @@ std::string outcome_lines(const Outcome& outcome) {
     const ledger::Numbers& numbers = *outcome.record->verdict->numbers;
     if (numbers.effect) effect = signed_share_text(*numbers.effect);
     beside = beside_text(numbers, outcome.holm_p);
-    values = arms_text(numbers.base_values, numbers.arm_values, numbers.unit);
+    values = arms_text_within(numbers.base_values, numbers.arm_values, numbers.unit, kValueColumns);
   } else if (outcome.floor && outcome.floor->shows_band()) {
     values = "noise band " + log_band_text(outcome.floor->band->noise_band);
   }
   return line({{outcome.id, 20},
                {verdict_cell(outcome), 13},
                {effect, 8},
-               {values, 34},
-               {outcome.entry, 17}}) +
+               {values, kValueColumns},
+               {outcome.entry, kEntryColumns}}) +
          wrapped(outcome.text) + (beside.empty() ? "" : wrapped(beside)) +
          (outcome.design.empty() ? "" : wrapped("- " + outcome.design));
 }
@@ -139,8 +141,8 @@ std::string text_table(const QueueOutcome& outcome) {
   std::string text = line({{"experiment", 20},
                            {"verdict", 13},
                            {"effect", 8},
-                           {"base -> arm, round by round", 34},
-                           {"entry", 17}});
+                           {"base -> arm, round by round", kValueColumns},
+                           {"entry", kEntryColumns}});
   text += std::string(kColumns, '-') + "\n";
   for (const Outcome& experiment : outcome.experiments) text += outcome_lines(experiment);
   return text;

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "base/bytes.h"
 #include "base/text.h"
 #include "measure/verdict.h"
 
@@ -13,34 +12,7 @@ namespace {
 
 constexpr double kEvenParts = 20;  // sides that differ by less than this part read the same
 
-std::string figures(const std::vector<double>& values, const std::string& unit) {
-  std::vector<std::string> parts;
-  for (const double value : values) {
-    if (unit == "B" && value >= 0 && value < 1e18) {
-      parts.push_back(format_bytes_short(static_cast<uint64_t>(value)));
-    } else {
-      parts.push_back(std::fabs(value) >= 1000 ? fmt::format("{:.0f}", value)
-                                               : fmt::format("{:#.4g}", value));
-    }
-  }
-  return join(parts, " / ");
-}
-
-std::string suffix(const std::string& unit) {
-  return unit.empty() || unit == "B" ? "" : " " + unit;
-}
-
 }  // namespace
-
-std::string share_text(double share) {
-  const double percent = std::fabs(share) * 100;
-  return percent == 0 || percent >= 0.95 ? fmt::format("{:.1f}%", percent)
-                                         : fmt::format("{:.2g}%", percent);
-}
-
-std::string signed_share_text(double share) {
-  return (share < 0 ? "-" : "+") + share_text(share);
-}
 
 std::string band_text(double low, double high) {
   if (std::fabs(high + low) <= high / kEvenParts) return "±" + share_text(high);
@@ -71,15 +43,6 @@ std::string duration_text(double seconds) {
   if (seconds < 90) return fmt::format("{:.0f} s", seconds);
   if (seconds < 90 * 60) return fmt::format("{:.0f} min", seconds / 60);
   return fmt::format("{:.1f} h", seconds / 3600);
-}
-
-std::string values_text(const std::vector<double>& values, const std::string& unit) {
-  return figures(values, unit) + suffix(unit);
-}
-
-std::string arms_text(const std::vector<double>& base, const std::vector<double>& arm,
-                      const std::string& unit) {
-  return figures(base, unit) + " -> " + figures(arm, unit) + suffix(unit);
 }
 
 std::string noise_source_text(int64_t noise_rounds, size_t rounds) {

@@ -5,22 +5,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/figures.h"
 #include "base/text.h"
 
 namespace reckon::ledger {
 namespace {
 
 constexpr std::string_view kOverride = "--force \"reason\" measures it again and records why";
-
-std::string percent(double share) {
-  return fmt::format("{:+.1f}%", share * 100);
-}
-
-std::string figures(const std::vector<double>& values) {
-  std::vector<std::string> parts;
-  for (const double value : values) parts.push_back(fmt::format("{:.6g}", value));
-  return join(parts, " / ");
-}
 
 std::string day(const std::string& time) {
   return time.substr(0, 10);
@@ -80,8 +71,8 @@ std::string why_not_blocking(const Entry& entry, const Query& query) {
       if (!neutral_to) return "it does not say to which claim it is neutral";
       if (query.claim && *query.claim >= *neutral_to) return "";
       return fmt::format("it is neutral to a claim of {}, and this asks about {}",
-                         percent(*neutral_to),
-                         query.claim ? percent(*query.claim) : "any gain at all");
+                         signed_share_text(*neutral_to),
+                         query.claim ? signed_share_text(*query.claim) : "any gain at all");
     }
     case Verdict::kWon:
     case Verdict::kLost:
@@ -200,11 +191,11 @@ std::string summarize(const Entry& entry) {
     const VerdictBody& verdict = *entry.verdict;
     text = verdict_name(verdict.verdict);
     if (verdict.numbers && verdict.numbers->effect) {
-      text += " " + percent(*verdict.numbers->effect);
+      text += " " + signed_share_text(*verdict.numbers->effect);
     }
     if (verdict.numbers && !verdict.numbers->base_values.empty()) {
-      text += fmt::format(" ({} -> {} {})", figures(verdict.numbers->base_values),
-                          figures(verdict.numbers->arm_values), verdict.numbers->unit);
+      text += fmt::format(" ({})", arms_text(verdict.numbers->base_values,
+                                             verdict.numbers->arm_values, verdict.numbers->unit));
     }
     if (!verdict.detail.empty()) text += fmt::format(" [{}]", verdict.detail);
     text += fmt::format(" {} {}", entry.imported ? "imported on" : "on", day(entry.verdict_time));

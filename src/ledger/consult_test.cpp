@@ -64,6 +64,11 @@ TEST_F(ConsultTest, SettledVerdictsBlock) {
 TEST_F(ConsultTest, TheBlockSaysTheNumberTheDateAndHowToOverride) {
   const std::string text = consult(entries(test::lost()), query()).block->text;
   EXPECT_THAT(text, HasSubstr(id_ + ": LOST -3.9% (949.4 / 951.9 -> 914.6 / 914.7 tok/s)"));
+  VerdictBody sizes = test::lost();
+  sizes.numbers->unit = "B";
+  sizes.numbers->base_values = {1048576};
+  sizes.numbers->arm_values = {3145728};
+  EXPECT_THAT(consult(entries(sizes), query()).block->text, HasSubstr(" (1.0 MiB -> 3.0 MiB) "));
   EXPECT_THAT(text, HasSubstr("on 2026-09-14"));
   EXPECT_THAT(text, HasSubstr("because occupancy costs more"));
   EXPECT_THAT(text, HasSubstr("lever: more tokens a chunk"));
