@@ -5,15 +5,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "cli/chat_options.h"
 #include "cli/command.h"
+#include "cli/line_input.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/sampling_options.h"
@@ -29,6 +32,7 @@ using engine::Flow;
 using engine::Generation;
 using engine::StopReason;
 using engine::Turn;
+using Event = LineInput::Event;
 
 constexpr int64_t kDefaultContext = 4096;
 
@@ -38,7 +42,7 @@ constexpr std::string_view kHelp =
     "  /regen        answer the last question again\n"
     "  /exit         end (so does Ctrl-D)\n"
     "  //TEXT        a message that begins with a slash\n"
-    "Ctrl-C stops an answer.\n";
+    "Ctrl-C stops an answer or drops the line; another one before the next line ends.\n";
 
 struct ChatCommandOptions {
   EngineOptions engine;
@@ -49,25 +53,8 @@ struct ChatCommandOptions {
   bool quiet = false;
 };
 
-enum class Input { kLine, kInterrupted, kEnd };
-
-// A line of standard input without its newline.
-Input read_line(std::string& line) {
-  char* buffer = nullptr;
-  size_t size = 0;
-  errno = 0;
-  const ssize_t length = getline(&buffer, &size, stdin);
-  const std::unique_ptr<char, decltype(&std::free)> owner(buffer, &std::free);
-  if (length < 0) {
-    const bool interrupted = errno == EINTR;
-    std::clearerr(stdin);
-    return interrupted ? Input::kInterrupted : Input::kEnd;
-  }
-  line.assign(buffer, static_cast<size_t>(length));
-  if (line.ends_with('\n')) line.pop_back();
-  if (line.ends_with('\r')) line.pop_back();
-  return Input::kLine;
-}
+// A terminal drops what a line has beyond this (N_TTY of Linux), and nobody is told.
+constexpr size_t kTerminalLine = 4095;
 
 double rate(const Generation& generation) {
   if (generation.decode_ns <= 0) return 0;
@@ -84,19 +71,22 @@ class Chat {
         interactive_(isatty(STDIN_FILENO) == 1) {}
 
   Result<ExitCode> run() {
-    const Interrupts interrupts;
+    // From a pipe Ctrl-C ends the program as it ends any: nothing is half answered unnoticed.
+    std::optional<Interrupts> interrupts;
+    if (interactive_) interrupts.emplace();
     if (interactive_) note("/help lists the commands, Ctrl-D ends");
+    LineInput input(STDIN_FILENO, kMaximumTextBytes);
     std::string line;
     while (!ended_) {
       if (interactive_) fmt::print(stderr, "{}", styled("> ", Style::kBold, stderr));
-      const Input input = read_line(line);
-      if (input == Input::kEnd) break;
-      if (input == Input::kInterrupted) {
-        Interrupts::take();
-        fmt::print(stderr, "\n");
+      TRY_ASSIGN(const Event event, input.next(line));
+      if (event == Event::kEnd) break;
+      if (event == Event::kInterrupted) {
+        if (!goes_on()) return static_cast<ExitCode>(kExitSignal + SIGINT);
         continue;
       }
-      if (const Status status = obey(line); !status.ok()) {
+      interrupted_ = false;
+      if (const Status status = take(event, line); !status.ok()) {
         // A person can do something about it; a script must not get fewer answers than lines.
         if (!interactive_) return status.error();
         note(status.error().message);
@@ -110,6 +100,30 @@ class Chat {
   static void note(const std::string& text) {
     std::fflush(stdout);
     fmt::print(stderr, "{}\n", styled(one_line(text), Style::kDim, stderr));
+  }
+
+  // Ctrl-C while a line was typed. Whether any was is not known: the terminal has dropped it.
+  bool goes_on() {
+    Interrupts::take();
+    fmt::print(stderr, "\n");
+    if (interrupted_) return false;
+    interrupted_ = true;
+    note("Ctrl-C again, or Ctrl-D, ends");
+    return true;
+  }
+
+  Status take(Event event, std::string_view line) {
+    if (event == Event::kTooLong) {
+      return usage_error(
+          fmt::format("a line of more than {} of text", format_bytes_short(kMaximumTextBytes)));
+    }
+    if (interactive_ && line.size() >= kTerminalLine) {
+      return usage_error(
+          fmt::format("a terminal cuts a line after {} bytes, so this one may lack its end: send "
+                      "it through a pipe, or with 'reckon run -f FILE'",
+                      kTerminalLine));
+    }
+    return obey(line);
   }
 
   Status obey(std::string_view line) {
@@ -163,7 +177,7 @@ class Chat {
   }
 
   Status finish(const Result<Turn>& turn) {
-    Interrupts::take();
+    interrupted_ = Interrupts::take();
     if (!turn.ok()) return turn.error();
     if (options_.json) {
       fmt::print("{}\n", turn_json(*turn));
@@ -209,6 +223,7 @@ class Chat {
   const engine::Session& session_;
   const ChatCommandOptions& options_;
   bool interactive_;
+  bool interrupted_ = false;  // by Ctrl-C, and no line was read since
   bool ended_ = false;
 };
 

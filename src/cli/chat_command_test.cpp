@@ -1,5 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
 
 #include "cli/command_testing.h"
 
@@ -74,6 +81,119 @@ TEST(Chat, SaysThatTheContextIsFull) {
   const Finished finished = sandbox.run({"chat", "-m", tiny_model(), "--ctx", "80"}, "Hello\n");
   ASSERT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("the context of 80 tokens is full"));
+}
+
+TEST(Chat, RefusesALineThatIsTooLongForAnyContext) {
+  Sandbox sandbox;
+  const Finished finished = sandbox.run(chat(), std::string((16U << 20) + 1, 'x') + "\nHello\n");
+  EXPECT_EQ(finished.code, 2);
+  EXPECT_TRUE(finished.one_error_line()) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("a line of more than 16.0 MiB"));
+}
+
+TEST(Chat, CtrlCEndsItWhereThePromptsComeFromAPipe) {
+  Sandbox sandbox;
+  std::string prompts = "Hello\n";
+  for (int i = 0; i < 100'000; ++i) prompts += "/regen\n";
+  const pid_t child = sandbox.start(chat(), prompts);
+  usleep(300'000);
+  (void)kill(child, SIGINT);
+  EXPECT_EQ(sandbox.finish(child).code, 128 + SIGINT);
+}
+
+// `reckon chat` on a terminal.
+class Terminal {
+ public:
+  Terminal() {
+    std::vector<std::string> words = chat();
+    words.insert(words.begin(), RECKON_BINARY_DIR "/reckon");
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    child_ = forkpty(&fd_, nullptr, nullptr, nullptr);
+    if (child_ != 0) return;
+    execv(argv[0], argv.data());
+    _exit(127);
+  }
+  ~Terminal() {
+    (void)kill(child_, SIGKILL);
+    (void)waitpid(child_, nullptr, 0);
+    close(fd_);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  void type(std::string_view text) const {
+    while (!text.empty()) {  // no more at once than the terminal takes
+      const ssize_t written = write(fd_, text.data(), std::min<size_t>(text.size(), 500));
+      ASSERT_GT(written, 0);
+      text.remove_prefix(static_cast<size_t>(written));
+      usleep(10'000);
+    }
+  }
+  // Reads until the text came, at most a minute; behind what the last call found.
+  bool sees(std::string_view text) {
+    for (;;) {
+      if (const size_t found = screen_.find(text); found != std::string::npos) {
+        screen_.erase(0, found + text.size());
+        return true;
+      }
+      pollfd ready{fd_, POLLIN, 0};
+      char buffer[4096];
+      if (poll(&ready, 1, 60'000) != 1) return false;
+      const ssize_t count = read(fd_, buffer, sizeof buffer);
+      if (count <= 0) return false;
+      screen_.append(buffer, static_cast<size_t>(count));
+    }
+  }
+  // How it ended, as a shell says it.
+  int code() {
+    (void)sees("\a nothing prints this");
+    int status = 0;
+    (void)waitpid(child_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  pid_t child_ = -1;
+  int fd_ = -1;
+  std::string screen_;
+};
+
+constexpr const char* kPrompt = "> ";
+
+TEST(ChatOnATerminal, CtrlCTwiceEnds) {
+  Terminal terminal;
+  ASSERT_TRUE(terminal.sees(kPrompt));
+  terminal.type("\x03");
+  ASSERT_TRUE(terminal.sees("Ctrl-C again"));
+  ASSERT_TRUE(terminal.sees(kPrompt));
+  terminal.type("\x03");
+  EXPECT_EQ(terminal.code(), 130);
+}
+
+TEST(ChatOnATerminal, ALineBetweenThemKeepsIt) {
+  Terminal terminal;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(terminal.sees(kPrompt));
+    terminal.type("\x03");
+    ASSERT_TRUE(terminal.sees("Ctrl-C again"));
+    ASSERT_TRUE(terminal.sees(kPrompt));
+    terminal.type("/reset\n");
+  }
+  ASSERT_TRUE(terminal.sees(kPrompt));
+  terminal.type("\x04");
+  EXPECT_EQ(terminal.code(), 0);
+}
+
+TEST(ChatOnATerminal, ALineThatTheTerminalCutsIsRefused) {
+  Terminal terminal;
+  ASSERT_TRUE(terminal.sees(kPrompt));
+  terminal.type(std::string(5000, 'x') + "\n");
+  EXPECT_TRUE(terminal.sees("a terminal cuts a line after 4095 bytes"));
+  ASSERT_TRUE(terminal.sees(kPrompt));
+  terminal.type("\x04");
+  EXPECT_EQ(terminal.code(), 0);
 }
 
 TEST(Chat, TakesATemplateByHand) {

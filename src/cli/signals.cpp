@@ -1,8 +1,14 @@
 #include "cli/signals.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 
@@ -44,14 +50,29 @@ void report_lost_pages(int signal, siginfo_t* info, void* /*context*/) {
   _exit(kExitFailed);
 }
 
-volatile std::sig_atomic_t interrupted = 0;
+// The handler runs on whichever thread the system picks.
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+// Readable where `interrupted` was set since it was emptied last. Never closed: a handler may be
+// under way on another thread.
+std::atomic<int> wake_event = -1;
 
 void note_interrupt(int signal) {
-  if (interrupted != 0) {
+  if (interrupted.exchange(true)) {
     handle(signal, SIG_DFL, 0);
     static_cast<void>(raise(signal));
+    return;
   }
-  interrupted = 1;
+  const int before = errno;
+  const uint64_t one = 1;
+  static_cast<void>(!write(wake_event, &one, sizeof one));
+  errno = before;
+}
+
+void empty_wake_event() {
+  uint64_t count = 0;
+  static_cast<void>(!read(wake_event, &count, sizeof count));
 }
 
 }  // namespace
@@ -81,8 +102,9 @@ int StopSignals::received() {
 }
 
 Interrupts::Interrupts() {
-  interrupted = 0;
-  handle(SIGINT, note_interrupt, 0);
+  if (wake_event < 0) wake_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  take();
+  handle(SIGINT, note_interrupt, SA_RESTART);
 }
 
 Interrupts::~Interrupts() {
@@ -90,13 +112,26 @@ Interrupts::~Interrupts() {
 }
 
 bool Interrupts::pending() {
-  return interrupted != 0;
+  return interrupted;
 }
 
 bool Interrupts::take() {
-  const bool came = interrupted != 0;
-  interrupted = 0;
+  const bool came = interrupted.exchange(false);
+  empty_wake_event();
   return came;
+}
+
+bool Interrupts::wait_readable(int fd) {
+  while (!pending()) {
+    std::array<pollfd, 2> wanted{{{fd, POLLIN, 0}, {wake_event, POLLIN, 0}}};
+    if (poll(wanted.data(), wanted.size(), -1) < 0 && errno != EINTR) return true;
+    if (wanted[1].revents != 0) {
+      empty_wake_event();  // what set it may have been taken by now
+    } else if (wanted[0].revents != 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace reckon::cli

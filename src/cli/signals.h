@@ -22,8 +22,8 @@ class StopSignals {
   [[nodiscard]] static int received();
 };
 
-// Ctrl-C as a wish rather than an end: SIGINT is noted until it is taken, and ends the wait of a
-// read (EINTR). A second one before that ends the process as ever. One at a time.
+// Ctrl-C as a wish rather than an end: SIGINT is noted until it is taken, whatever thread it comes
+// to, and no call fails by it. A second one before that ends the process as ever. One at a time.
 class Interrupts {
  public:
   Interrupts();
@@ -34,6 +34,9 @@ class Interrupts {
   [[nodiscard]] static bool pending();
   // Whether one came since the last call.
   static bool take();
+  // Waits until `fd` has something to read, its end included: true. False where one is pending or
+  // comes meanwhile.
+  [[nodiscard]] static bool wait_readable(int fd);
 };
 
 }  // namespace reckon::cli
