@@ -112,15 +112,18 @@ std::string unknown(std::string_view what, const std::string& word,
 std::string parse_message(const CLI::App& app, const CLI::App& command,
                           const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining(true);
+  if (extras.empty()) return error.what();
+  const std::vector<std::string> commands = subcommand_names(command);
+  // Options behind a mistyped command belong to the command that was meant.
+  if (!commands.empty() && !extras.front().starts_with('-')) {
+    return unknown("command", extras.front(), commands);
+  }
   for (const std::string& word : extras) {
     if (word.size() > 1 && word.front() == '-') {
       return unknown("option", word.substr(0, word.find('=')), option_names(command));
     }
   }
-  if (extras.empty()) return error.what();
-  const std::vector<std::string> commands = subcommand_names(command);
-  return commands.empty() ? fmt::format("unexpected argument '{}'", extras.front())
-                          : unknown("command", extras.front(), commands);
+  return fmt::format("unexpected argument '{}'", extras.front());
 }
 
 int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {

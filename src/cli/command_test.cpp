@@ -173,12 +173,16 @@ TEST(Command, AnswersBadUsageWithOneLineAndExitCode2) {
       {{"ledger"}, "reckon ledger --help"},
       {{"ledger", "lst"}, "unknown command 'lst'; did you mean 'list'?"},
       {{"queue", "rum", "x.yaml"}, "did you mean 'run'?"},
+      {{"runn", "-m", model}, "unknown command 'runn'; did you mean 'run'? (see 'reckon --help')"},
+      {{"ledger", "lst", "--json"}, "unknown command 'lst'; did you mean 'list'?"},
+      {{"--modle", "runn"}, "unknown option '--modle'"},
       {{"run"}, "--model is required"},
       {{"run", "-m", model}, "give a prompt by -p or -f"},
       {{"run", "--modle", model}, "unknown option '--modle'; did you mean '--model'?"},
       {{"run", "--modle=" + model}, "unknown option '--modle'; did you mean '--model'?"},
       {{"run", "-m", model, "-p", "a", "b"}, "unexpected argument 'b'"},
       {{"run", "-m", model, "-p", "a", "--set", "prefill.chnk=4"}, "'prefill.chunk'"},
+      {{"plan", "-m", model, "--diff", "foo=bar"}, "unknown switch 'foo'; docs/switches.md lists"},
       {{"run", "-m", model, "-p", "a", "--set", "cpu.isa=avx3"}, "allowed are auto, scalar, avx2"},
       {{"run", "-m", model, "-p", "a", "--set", "chunk"}, "expected key=value"},
       {{"run", "-m", model, "-p", "a", "-n", "-1"}, "whole number from 0"},
@@ -221,6 +225,7 @@ TEST(Command, AnswersBadUsageWithOneLineAndExitCode2) {
     EXPECT_EQ(finished.out, "") << typed;
     EXPECT_TRUE(finished.one_error_line()) << typed << "\n" << finished.err;
     EXPECT_THAT(finished.err, HasSubstr(bad.message)) << typed;
+    EXPECT_LT(finished.err.size(), 250U) << typed << "\n" << finished.err;
   }
 }
 

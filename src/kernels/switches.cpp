@@ -103,7 +103,7 @@ Error unknown_key(std::string_view key) {
   std::vector<std::string> keys;
   for (const SwitchInfo& info : switch_registry()) keys.push_back(info.key);
   std::string hint = suggestion(key, keys);
-  if (hint.empty()) hint = "; switches are " + join(keys, ", ");
+  if (hint.empty()) hint = "; docs/switches.md lists all " + std::to_string(keys.size());
   return usage_error("unknown switch '" + std::string(key) + "'" + hint);
 }
 
