@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -91,15 +92,15 @@ nlohmann::json to_json(const SessionPlan& plan, const engine::Budget& budget) {
 }
 
 std::string memory_text(const SessionPlan& plan, const engine::Budget& budget) {
-  Table table({{"memory"}, {"what"}, {"bytes", Align::kRight}, {"", Align::kRight}});
+  Table table({{"for"}, {"what"}, {"bytes", Align::kRight}, {"rounded", Align::kRight}});
   for (const MemoryTerm& term : plan.terms) {
     table.add({std::string(memory_tag_name(term.tag)), term.name, std::to_string(term.bytes),
                format_bytes_short(term.bytes)});
   }
-  table.add({"total", fmt::format("context {}, chunk {}", plan.shape.capacity, plan.shape.chunk),
-             std::to_string(plan.total_bytes), format_bytes_short(plan.total_bytes)});
-  return fmt::format("{}budget: {} ({})\n", table.text(), format_bytes(budget.bytes),
-                     budget.source);
+  table.add({"total", "", std::to_string(plan.total_bytes), format_bytes_short(plan.total_bytes)});
+  return fmt::format("Memory for a context of {}, prefill in chunks of {}:\n{}budget: {} ({})\n",
+                     counted(plan.shape.capacity, "token"), plan.shape.chunk, table.text(),
+                     format_bytes(budget.bytes), budget.source);
 }
 
 std::string kernel_name(const kernels::DispatchRow& row) {
@@ -128,7 +129,7 @@ std::string kernels_text(const SessionPlan& plan) {
                format_bytes_short(planned.choice->scratch_bytes),
                fmt::format("[{}]", reason - reasons.begin() + 1)});
   }
-  std::string text = table.text();
+  std::string text = "Kernels of each phase, and the scratch memory of one call:\n" + table.text();
   for (size_t i = 0; i < reasons.size(); ++i) {
     text += wrapped(fmt::format("[{}] {}", i + 1, reasons[i]), 5) + '\n';
   }

@@ -101,6 +101,8 @@ TEST(Plan, FitsTheTerminal) {
   const Finished finished = sandbox.run({"plan", "-m", tiny_model()});
   ASSERT_EQ(finished.code, 0) << finished.err;
   for (const std::string& line : lines_of(finished.out)) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_THAT(finished.out,
+              StartsWith("Memory for a context of 512 tokens, prefill in chunks of "));
   EXPECT_THAT(finished.out, HasSubstr("budget: "));
   EXPECT_THAT(finished.out, HasSubstr("[1] "));
 }

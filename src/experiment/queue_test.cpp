@@ -304,6 +304,36 @@ TEST(Queue, StandaloneTextSaysTheSame) {
   }
 }
 
+// A prompt comes back to the byte, and last; of several lines as lines wherever YAML can.
+TEST(Queue, StandaloneTextKeepsLongPrompts) {
+  const Result<Queue> queue = parse_queue(kFull, "q.yaml");
+  ASSERT_TRUE(queue.ok());
+  Experiment experiment = queue->experiments.front();
+  const auto text_with = [&](std::string prompt) {
+    experiment.workload.prompt = std::move(prompt);
+    const std::string text = standalone_queue(experiment);
+    const Result<Queue> again = parse_queue(text, "again.yaml");
+    EXPECT_TRUE(again.ok()) << again.error().message << "\n" << text;
+    if (again.ok()) {
+      EXPECT_EQ(again->experiments.front().workload.prompt, experiment.workload.prompt) << text;
+    }
+    return text;
+  };
+  for (const char* prompt :
+       {"a\nb", "a\nb\n", "a\n\n\nb\n", "  two\n four\n", "a  \n  \n b \n", "a\n# b",
+        "a\n--- b\n...\n", "- a: |\n    b\n", "ünï\n\U0001f600 “q”\n"}) {
+    const std::string text = text_with(prompt);
+    EXPECT_THAT(text, HasSubstr("      prompt: |2"));
+  }
+  for (const char* prompt :
+       {"a", "a\n", "\na\nb", "a\nb\n\n", "\n", "\n\n", "a\r\nb\r\n", "a\n\tb\n", "a\n\xc2\x85\n",
+        "a\n\xe2\x80\xa8 b\n", "\xef\xbb\xbf a\nb"}) {
+    EXPECT_THAT(text_with(prompt), HasSubstr("      prompt: \"")) << prompt;
+  }
+  EXPECT_TRUE(
+      text_with("one\n" + std::string(9000, 'x') + "\nlast line").ends_with("  last line\n"));
+}
+
 TEST(QueueValues, Seconds) {
   EXPECT_EQ(*parse_seconds("90s"), 90);
   EXPECT_EQ(*parse_seconds("9m"), 540);

@@ -1,12 +1,14 @@
 // The small languages inside a queue (durations, limits, claims), and writing a queue.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/text.h"
 #include "experiment/queue.h"
 #include "experiment/queue_command.h"
 
@@ -35,19 +37,43 @@ std::string limit_text(const MemoryLimit& limit) {
   return {};
 }
 
-std::string workload_text(const Workload& workload) {
-  std::string text =
-      fmt::format("    model: {}\n    backend: {}\n    quant: {}\n", quoted(workload.model),
-                  quoted(workload.backend), quoted(workload.quant));
-  text += fmt::format("    workload:\n      phase: {}\n", quoted(workload.phase));
-  if (!workload.prompt.empty()) {
-    text += fmt::format("      prompt: {}\n", quoted(workload.prompt));
+std::string subject_text(const Workload& workload) {
+  return fmt::format("    model: {}\n    backend: {}\n    quant: {}\n    metric: {}\n",
+                     quoted(workload.model), quoted(workload.backend), quoted(workload.quant),
+                     quoted(workload.metric));
+}
+
+// Can it be a YAML block and come back unchanged? Its last line may have an end or none.
+bool fits_a_block(std::string_view text) {
+  const auto plain = [](char c) {
+    return c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
+  };
+  // Separators of lines and paragraphs, a next-line and a byte order mark.
+  constexpr std::array<std::string_view, 4> kOdd{"\xe2\x80\xa8", "\xe2\x80\xa9", "\xc2\x85",
+                                                 "\xef\xbb\xbf"};
+  const auto holds = [&](std::string_view odd) { return text.find(odd) != text.npos; };
+  return text.find('\n') < text.size() - 1 && text.front() != '\n' && !text.ends_with("\n\n") &&
+         std::ranges::all_of(text, plain) && std::ranges::none_of(kOdd, holds);
+}
+
+// A text of several lines as lines, so that a person can read it; else in quotes.
+std::string prompt_text(const std::string& prompt) {
+  if (!fits_a_block(prompt)) return fmt::format("      prompt: {}\n", quoted(prompt));
+  const bool ends = prompt.ends_with('\n');
+  std::string text = fmt::format("      prompt: |2{}\n", ends ? "" : "-");
+  for (const std::string& line : split(prompt.substr(0, prompt.size() - (ends ? 1 : 0)), '\n')) {
+    text += line.empty() ? "\n" : fmt::format("        {}\n", line);
   }
-  text += fmt::format("      prompt_tokens: {}\n", workload.prompt_tokens);
+  return text;
+}
+
+// The prompt is last, since it may be long.
+std::string workload_text(const Workload& workload) {
+  std::string text = fmt::format("    workload:\n      phase: {}\n      prompt_tokens: {}\n",
+                                 quoted(workload.phase), workload.prompt_tokens);
   text += fmt::format("      generate: {}\n", workload.generate_tokens);
   text += fmt::format("      context: {}\n", workload.context);
-  text += fmt::format("    metric: {}\n", quoted(workload.metric));
-  return text;
+  return workload.prompt.empty() ? text : text + prompt_text(workload.prompt);
 }
 
 // The switch, where the arms must differ, what they must have in common, and the claim.
@@ -134,7 +160,7 @@ std::string standalone_queue(const Experiment& experiment) {
   for (const auto& [key, value] : experiment.set) {
     text += fmt::format("      {}: {}\n", quoted(key), quoted(value));
   }
-  text += workload.command ? command_text(*workload.command) : workload_text(workload);
+  text += workload.command ? command_text(*workload.command) : subject_text(workload);
   if (!experiment.control.empty()) {
     text += fmt::format("    control: {}\n", quoted(experiment.control));
   }
@@ -144,7 +170,7 @@ std::string standalone_queue(const Experiment& experiment) {
   text += fmt::format("    rounds: {}\n    pairs: {}\n    warmup_pairs: {}\n    timeout: {}s\n",
                       experiment.rounds, experiment.pairs, experiment.warmup_pairs,
                       experiment.timeout_seconds);
-  return text;
+  return workload.command ? text : text + workload_text(workload);
 }
 
 }  // namespace reckon::experiment
