@@ -67,22 +67,33 @@ CheckpointTensor tensor_of(const SyntheticTensor& tensor) {
 
 // "q4_1+q8_0": element types of the matrices, most bytes first; of all tensors without matrices.
 std::string describe_weights(std::span<const CheckpointTensor> tensors) {
-  std::vector<std::pair<std::string, uint64_t>> types;
+  std::vector<std::pair<std::string_view, uint64_t>> types;
+  std::unordered_map<std::string_view, size_t> places;  // in `types`
   for (const size_t rank : {size_t{2}, size_t{0}}) {
     if (!types.empty()) break;
     for (const CheckpointTensor& tensor : tensors) {
       if (tensor.shape.size() < rank) continue;
-      auto found = std::find_if(types.begin(), types.end(),
-                                [&](const auto& type) { return type.first == tensor.type_name; });
-      if (found == types.end()) found = types.insert(types.end(), {tensor.type_name, 0});
-      found->second += tensor.bytes;
+      const auto [place, is_new] = places.emplace(tensor.type_name, types.size());
+      if (is_new) types.emplace_back(tensor.type_name, 0);
+      types[place->second].second += tensor.bytes;
     }
   }
   std::stable_sort(types.begin(), types.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   std::vector<std::string> names;
-  for (const auto& type : types) names.push_back(type.first);
+  for (const auto& type : types) names.emplace_back(type.first);
   return join(names, "+");
+}
+
+// What a folder without config.json is told.
+std::string no_config(const std::filesystem::path& folder) {
+  std::string text = "expected a folder with config.json and model.safetensors";
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() != ".gguf") continue;
+    return text + ", or the name of a GGUF file: there are some in this folder";
+  }
+  return text;
 }
 
 }  // namespace
@@ -215,7 +226,7 @@ class CheckpointBuilder {
     const std::string config = (folder / "config.json").string();
     std::error_code ignored;
     if (!std::filesystem::exists(config, ignored)) {
-      return state.error("expected a folder with config.json and model.safetensors");
+      return state.error(no_config(folder));
     }
     TRY_ASSIGN(state.config, HfConfig::open(config));
     TRY_ASSIGN(const std::string name, state.config->architecture());

@@ -163,9 +163,13 @@ TEST(Checkpoint, NamesWhatIsMissing) {
   const TestFolder folder;
   EXPECT_THAT(Checkpoint::open(folder.path()).error().message,
               HasSubstr("expected a folder with config.json and model.safetensors"));
-  folder.write("config.json", "{\"model_type\":\"llama\"}");
+  folder.write("some.gguf", "");
   EXPECT_THAT(Checkpoint::open(folder.path()).error().message,
-              HasSubstr("model.safetensors: cannot open"));
+              HasSubstr("or the name of a GGUF file: there are some in this folder"));
+  folder.write("config.json", "{\"model_type\":\"llama\"}");
+  EXPECT_EQ(Checkpoint::open(folder.path()).error().message,
+            folder.path() +
+                ": has neither model.safetensors nor model.safetensors.index.json: expected one");
   folder.write("model.safetensors.index.json", "{}");
   EXPECT_THAT(Checkpoint::open(folder.path()).error().message,
               HasSubstr("index.json: key 'weight_map' is missing"));

@@ -8,11 +8,9 @@
 
 namespace reckon {
 
-// Parses `text` into `object`: a JSON object that nests at most 64 deep and has no name twice in an
-// object of its first `unique_levels` levels. Errors name `path` and `what` ("the header") and
-// where the text stops being JSON.
+// Parses `text` into `object`: a JSON object that nests at most 64 deep and has no name twice in
+// any object. Errors name `path` and `what` ("the header") and where the text stops being JSON.
 [[nodiscard]] Status parse_json_object(std::string_view path, std::string_view what,
-                                       std::string_view text, nlohmann::json& object,
-                                       int unique_levels = 1);
+                                       std::string_view text, nlohmann::json& object);
 
 }  // namespace reckon

@@ -67,7 +67,7 @@ Status check_unique(std::span<const SafetensorsFile> files) {
 
 Result<SafetensorsIndex> parse_safetensors_index(const std::string& path, std::string_view text) {
   json root;
-  TRY(parse_json_object(path, "the file", text, root, 2));
+  TRY(parse_json_object(path, "the file", text, root));
   const auto map = root.find(kMap);
   if (map == root.end() || !map->is_object() || map->empty()) {
     return file_error(path, fmt::format("key '{}' is missing or empty: expected an object of "
@@ -92,6 +92,10 @@ Result<SafetensorsSet> SafetensorsSet::open(const std::string& folder) {
   const std::string single = (fs::path(folder) / kSingle).string();
   const std::string index_path = (fs::path(folder) / kIndex).string();
   if (!exists(index_path)) {
+    if (!exists(single)) {
+      return file_error(folder,
+                        fmt::format("has neither {} nor {}: expected one", kSingle, kIndex));
+    }
     TRY_ASSIGN(SafetensorsFile file, SafetensorsFile::open(single));
     set.files_.push_back(std::move(file));
     return set;

@@ -1,5 +1,6 @@
 #include "formats/safetensors.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,10 +78,28 @@ TEST_F(Safetensors, NamesWhatIsWrongWithTheHeader) {
   EXPECT_THAT(error_of("{"), HasSubstr("the header is not JSON (at byte"));
   EXPECT_THAT(error_of("{\"a\xff\":1}"), HasSubstr("the header is not JSON"));
   EXPECT_THAT(error_of("[]"), HasSubstr("not a JSON object"));
-  EXPECT_THAT(error_of(std::string(100000, '[')), HasSubstr("not JSON"));
+  EXPECT_THAT(error_of(std::string(100000, '[')), HasSubstr("nests deeper than 64"));
+  EXPECT_THAT(error_of(std::string(60, '[')), HasSubstr("the header is not JSON (at byte 61)"));
   const std::string deep = std::string(100000, '[') + std::string(100000, ']');
   EXPECT_THAT(error_of("{\"a\":" + deep + "}"), HasSubstr("the header nests deeper than 64"));
   EXPECT_THAT(error_of("{\"a\":{},\"a\":{}}"), HasSubstr("the header has 'a' twice"));
+  EXPECT_THAT(error_of("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F16\"}}"),
+              HasSubstr("the header has 'dtype' twice"));
+  EXPECT_THAT(error_of(std::string("{}\0{", 4)), HasSubstr("the header is not JSON (at byte 3)"));
+  EXPECT_THAT(error_of("{\"a\":1e400}"), HasSubstr("the header is not usable JSON"));
+}
+
+// In time that grows with their number, not with its square, which would take minutes.
+TEST_F(Safetensors, ReadsManyTensors) {
+  constexpr int kTensors = 100'000;
+  std::string header = "{";
+  for (int i = 0; i < kTensors; ++i) {
+    header += fmt::format("{}\"t{}\":{{\"dtype\":\"T{}\",\"shape\":[0],\"data_offsets\":[0,0]}}",
+                          i == 0 ? "" : ",", i, i);
+  }
+  const auto file = open(header + "}", "");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(file->tensors().size(), static_cast<size_t>(kTensors));
 }
 
 TEST_F(Safetensors, NamesWhatIsWrongWithATensor) {

@@ -80,6 +80,9 @@ TEST(TokenizerJson, BrokenVocabulariesAreErrors) {
   EXPECT_THAT(message_with("/added_tokens/0/id", 2), HasSubstr("which 'ab' has"));
   EXPECT_THAT(message_with("/added_tokens/0/content", "a"), HasSubstr("expected 0, which 'a' has"));
   EXPECT_THAT(message("[1]"), HasSubstr("not a JSON object"));
+  std::string twice = small().dump();
+  twice.replace(twice.find("\"b\":1"), 5, "\"a\":1");
+  EXPECT_THAT(message(twice), HasSubstr("tokenizer.json: the file has 'a' twice"));
 }
 
 TEST(TokenizerJson, TakesBeginAndEndFromTheConfigurations) {
