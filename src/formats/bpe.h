@@ -14,6 +14,7 @@ namespace reckon {
 class MergeTable {
  public:
   void reserve(size_t merges) { merges_.reserve(merges); }
+  [[nodiscard]] size_t size() const { return merges_.size(); }
   // Adjacent `left` and `right` may become `merged`; lower ranks go first. Of two rules for one
   // pair the later counts.
   void add(int32_t left, int32_t right, int32_t rank, int32_t merged);

@@ -61,13 +61,15 @@ bool GgufFile::has(std::string_view key) const {
   return key_index_.contains(key);
 }
 
-Result<const GgufValue*> GgufFile::value(std::string_view key, std::string_view expected) const {
+const GgufValue* GgufFile::find_key(std::string_view key) const {
   const auto found = key_index_.find(key);
-  if (found == key_index_.end()) {
-    return file_error(
-        path(), fmt::format("metadata key '{}' is missing: expected {}", printable(key), expected));
-  }
-  return &metadata_[found->second].second;
+  return found == key_index_.end() ? nullptr : &metadata_[found->second].second;
+}
+
+Result<const GgufValue*> GgufFile::value(std::string_view key, std::string_view expected) const {
+  if (const GgufValue* found = find_key(key)) return found;
+  return file_error(
+      path(), fmt::format("metadata key '{}' is missing: expected {}", printable(key), expected));
 }
 
 Error GgufFile::wrong_type(std::string_view key, const GgufValue& value,
@@ -82,9 +84,10 @@ Error GgufFile::wrong_type(std::string_view key, const GgufValue& value,
 
 Result<int64_t> GgufFile::integer(std::string_view key) const {
   TRY_ASSIGN(const GgufValue* found, value(key, "an integer"));
-  const auto number = scalar_integer(found->type, found->bytes);
-  if (!number) return wrong_type(key, *found, "an integer");
-  return *number;
+  if (const auto number = scalar_integer(found->type, found->bytes)) return *number;
+  if (found->type != GgufType::kUint64) return wrong_type(key, *found, "an integer");
+  return file_error(path(), fmt::format("metadata key '{}' is {}: expected an integer below 2^63",
+                                        printable(key), load<uint64_t>(found->bytes)));
 }
 
 Result<double> GgufFile::number(std::string_view key) const {

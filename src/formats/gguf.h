@@ -69,6 +69,7 @@ class GgufFile {
   // holds something else. integer() accepts every integer type whose value fits int64; number()
   // accepts integers, too.
   [[nodiscard]] bool has(std::string_view key) const;
+  [[nodiscard]] const GgufValue* find_key(std::string_view key) const;  // null where absent
   [[nodiscard]] Result<int64_t> integer(std::string_view key) const;
   [[nodiscard]] Result<double> number(std::string_view key) const;
   [[nodiscard]] Result<bool> boolean(std::string_view key) const;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <unordered_map>
@@ -108,15 +107,14 @@ class ShardReader {
   // The first shard has the model's keys. Others may repeat them, and have their own of the kinds
   // that say nothing about what is computed.
   [[nodiscard]] Status check_keys(const GgufFile& shard) const {
-    const auto& expected = shards_[0].metadata();
     for (const auto& [key, value] : shard.metadata()) {
       const bool own = key.starts_with("split.") || key.starts_with("general.");
       if (own && key != "general.architecture") continue;
-      const auto same = [&](const std::pair<std::string_view, GgufValue>& other) {
-        return other.first == key && other.second.type == value.type &&
-               other.second.element_type == value.element_type && other.second.bytes == value.bytes;
-      };
-      if (std::ranges::any_of(expected, same)) continue;
+      const GgufValue* expected = shards_[0].find_key(key);
+      if (expected != nullptr && expected->type == value.type &&
+          expected->element_type == value.element_type && expected->bytes == value.bytes) {
+        continue;
+      }
       return file_error(shard.path(),
                         fmt::format("metadata key '{}' is another than in {}: expected the same, "
                                     "or the key in the first file alone",

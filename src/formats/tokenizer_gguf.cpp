@@ -21,7 +21,7 @@ constexpr std::string_view kSpaceMark = "\u2581";  // SentencePiece's space
 
 constexpr std::string_view kPreKey = "tokenizer.ggml.pre";
 
-// tokenizer.ggml.token_type.
+// tokenizer.ggml.token_type, where 0 says nothing.
 enum class TokenType : int64_t {
   kNormal = 1,
   kUnknown = 2,
@@ -139,6 +139,10 @@ class GgufTokenizerReader {
     }
     vocabulary_.reserve(tokens_.size());
     for (size_t i = 0; i < tokens_.size(); ++i) {
+      if (types[i] < 0 || types[i] > static_cast<int64_t>(TokenType::kByte)) {
+        return error(
+            fmt::format("'{}' gives token {} the type {}: expected 1 to 6", kTypes, i, types[i]));
+      }
       types_.push_back(static_cast<TokenType>(types[i]));
       TRY(add_token(static_cast<int32_t>(i), types_[i]));
     }
@@ -215,6 +219,13 @@ class GgufTokenizerReader {
         return error(
             fmt::format("merge {} of '{}' is '{}': expected two tokens of the vocabulary that "
                         "make a third",
+                        i, kKey, printable(merge)));
+      }
+      // Readers differ in which of two ranks counts.
+      if (merges.size() == i) {
+        return error(
+            fmt::format("merge {} of '{}' is '{}', which stands there before: expected "
+                        "each once",
                         i, kKey, printable(merge)));
       }
     }

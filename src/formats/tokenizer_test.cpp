@@ -239,6 +239,13 @@ TEST(Tokenizer, BrokenVocabulariesAreErrors) {
   TokenizerFile unknown;
   unknown.merges = {"a zz"};
   EXPECT_THAT(message(unknown), HasSubstr("merge 0 of 'tokenizer.ggml.merges' is 'a zz'"));
+  TokenizerFile again;
+  again.merge("a", "b");
+  again.merges.push_back("a b");
+  EXPECT_THAT(message(again), HasSubstr("merge 1 of 'tokenizer.ggml.merges' is 'a b', which"));
+  TokenizerFile odd;
+  odd.types.back() = 7;
+  EXPECT_THAT(message(odd), HasSubstr("gives token 255 the type 7: expected 1 to 6"));
   TokenizerFile one;
   one.merges = {"ab"};
   EXPECT_THAT(message(one), HasSubstr("expected two tokens"));

@@ -24,6 +24,10 @@ struct SizeLimit {
 };
 
 Status check_sizes(const Checkpoint& checkpoint, const DenseConfig& config) {
+  if (config.head_dim == 0 && config.heads > 0 && config.hidden % config.heads != 0) {
+    return failed(fmt::format("{}: a hidden size of {} is not a multiple of {} attention heads",
+                              checkpoint.path(), config.hidden, config.heads));
+  }
   const std::array<SizeLimit, 8> limits{{
       {"layers", config.layers, 4096},
       {"hidden size", config.hidden, int64_t{1} << 20},
@@ -267,11 +271,12 @@ Status check_gguf(const Checkpoint& checkpoint, const std::string& at,
   return {};
 }
 
-// Where the file names a width that must equal the head size, it does.
+// Where the file names a width that must equal the head size, it does. An impossible head size is
+// check_sizes()'s.
 Status check_head_width(const Checkpoint& checkpoint, const std::string& key,
                         const DenseConfig& config) {
   TRY_ASSIGN(const int64_t width, checkpoint.integer_or(key, config.head_dim));
-  if (width != config.head_dim) {
+  if (width != config.head_dim && config.head_dim > 0) {
     return bad_key(checkpoint, key,
                    fmt::format("is {}; expected the head size {}", width, config.head_dim));
   }

@@ -68,6 +68,14 @@ TEST(DenseConfig, FillsInWhatAFolderLeavesOut) {
   EXPECT_EQ(config->rope_base, 10000.0);
 }
 
+TEST(DenseConfig, SaysThatTheHiddenSizeIsNoMultipleOfTheHeads) {
+  TinyFolder folder;
+  folder.config.erase("head_dim");
+  folder.config["num_attention_heads"] = 3;
+  EXPECT_THAT(error_of(folder),
+              HasSubstr("a hidden size of 8 is not a multiple of 3 attention heads"));
+}
+
 TEST(DenseConfig, FindsTheRopeBaseInsideRopeParameters) {
   TinyFolder folder;
   folder.config.erase("rope_theta");
