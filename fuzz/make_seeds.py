@@ -186,9 +186,27 @@ def ledger_seeds() -> dict[str, bytes]:
     }
 
 
+def exchange_seeds() -> dict[str, bytes]:
+    files = {path.name: path.read_bytes() for path in sorted((GOLDEN / "exchange").iterdir())}
+    go = b"goos: linux\npkg: a\nBenchmarkDecode-2 \t 10 \t 1200 ns/op \t 3.5 tok/s\nPASS\n"
+    return {**files, "go.txt": go}
+
+
+def metric_seeds() -> dict[str, bytes]:
+    return {
+        "path": b'json:$.results[0].tok_s\nloading\n{"results": [{"tok_s": 12.5}]}\n',
+        "name": b"json:$['a b'].c[-1]\n" + b'{"a b": {"c": [1, 2]}}',
+        "regex": b"regex:([0-9.]+) tok/s\nfirst 1 tok/s\nthen 2.5 tok/s\n",
+        "group": b"regex:^(?<value>\\d+) ms$\n17 ms\n",
+        "predicate": b"chunk >= 2048",
+    }
+
+
 SEEDS = {
+    "exchange": exchange_seeds,
     "gguf": gguf_seeds,
     "ledger_lines": ledger_seeds,
+    "metric_reader": metric_seeds,
     "packed_file": packed_seeds,
     "quant_scheme": scheme_seeds,
     "queue": queue_seeds,

@@ -1,11 +1,14 @@
 // Figures of other benchmark tools: series of samples, read from their files and written to them.
 //
-// | name | what | read | written |
-// | go | Go benchmark text, as benchstat reads it | every value of every line | any unit |
-// | gbench | Google Benchmark's JSON, as its compare.py reads it | real_time of each repetition |
-// times | | hyperfine | hyperfine --export-json | times | times | | llama-bench | llama-bench -o
-// jsonl | samples_ts | tok/s | A speed in tok/s is written as time per token where a format holds
-// times. Pure and thread-safe.
+// - go: Go benchmark text, as benchstat reads it. Read: every value of every line; written: any
+// unit.
+// - gbench: Google Benchmark's JSON, as its compare.py reads it. Read: real_time of each
+// repetition;
+//   written: times.
+// - hyperfine: what `hyperfine --export-json` writes. Read and written: times.
+// - llama-bench: what `llama-bench -o jsonl` writes. Read: samples_ts; written: tok/s.
+//
+// A speed in tok/s is written as time per token where a format holds times. Pure and thread-safe.
 #pragma once
 
 #include <nlohmann/json.hpp>
