@@ -57,7 +57,7 @@ STANDARD = set(
     utility valarray variant vector version""".split()
 )
 POSIX = re.compile(
-    r"(sys/[a-z_]+|unistd|fcntl|poll|pthread|sched|signal|dirent|dlfcn|pwd|grp|termios|spawn|time"
+    r"(sys/[a-z_]+|unistd|fcntl|poll|pthread|sched|signal|dirent|dlfcn|pwd|grp|termios|spawn|pty|time"
     r"|errno|stdlib|string|stdio|stdint|stddef|netdb|netinet/in|arpa/inet|cxxabi|linux/[a-z_]+)\.h"
 )
 # What a file for one instruction set may reach: headers without a function that gets inlined.
