@@ -37,18 +37,17 @@ std::string normalized(std::string_view jinja) {
 // and "<|im_end|>" without code in between; "" where there is none.
 std::string find_default_system(std::string_view jinja) {
   const std::string opening = std::string(kOpen) + "system";
-  for (size_t at = jinja.find(opening); at != std::string_view::npos;
-       at = jinja.find(opening, at + 1)) {
-    std::string_view text = jinja.substr(at + opening.size());
-    if (text.starts_with("\\n")) {
-      text.remove_prefix(2);
-    } else if (text.starts_with("\n")) {
-      text.remove_prefix(1);
-    } else {
-      continue;
-    }
-    text = text.substr(0, text.find(kClose));
-    if (text.find_first_of("'\"{}") == std::string_view::npos) return std::string(text);
+  size_t at = jinja.find(opening);
+  for (; at != std::string_view::npos; at = jinja.find(opening, at)) {
+    at += opening.size();
+    const std::string_view behind = jinja.substr(at);
+    const size_t newline = behind.starts_with("\\n") ? 2 : behind.starts_with('\n') ? 1 : 0;
+    if (newline == 0) continue;
+    const std::string_view text = behind.substr(newline);
+    const std::string_view literal = text.substr(0, text.find_first_of("'\"{}"));
+    const size_t close = literal.find(kClose);
+    if (close != std::string_view::npos) return std::string(literal.substr(0, close));
+    at += newline + literal.size();  // what opens in it closes no sooner
   }
   return "";
 }

@@ -31,6 +31,14 @@ ChatTemplate must_parse(std::string_view jinja) {
   return std::move(chat).value();
 }
 
+// In time that grows with the template, not with its square, which would take minutes.
+TEST(ChatTemplate, LooksForTheDefaultSystemMessageOnce) {
+  std::string openings;
+  for (int i = 0; i < 200'000; ++i) openings += "<|im_start|>system\n";
+  EXPECT_EQ(must_parse(std::string(kPlain) + openings).default_system(), "");
+  EXPECT_EQ(must_parse(std::string(kPlain) + openings + "{").default_system(), "");
+}
+
 TEST(ChatTemplate, FindsTheDefaultSystemMessage) {
   EXPECT_EQ(must_parse(kPlain).default_system(), "");
   EXPECT_EQ(must_parse(kQwen).default_system(),
