@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "base/text.h"
+#include "formats/json_file.h"
+#include "formats/mapped_file.h"
 #include "formats/safetensors.h"
 
 namespace reckon::engine {
@@ -26,13 +26,11 @@ std::string oracle_stem(const Checkpoint& checkpoint) {
 }
 
 Result<json> read_json(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return failed(fmt::format("{}: cannot be read", path));
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  json document = json::parse(text, nullptr, false);
-  if (document.is_discarded() || !document.is_object() || !document.contains("prompts") ||
-      !document["prompts"].is_array()) {
-    return failed(fmt::format("{}: expected a JSON object with an array 'prompts'", path));
+  TRY_ASSIGN(const MappedFile file, MappedFile::open(path));
+  json document;
+  TRY(parse_json_object(path, "the file", file.bytes(), document));
+  if (!document.contains("prompts") || !document["prompts"].is_array()) {
+    return failed(fmt::format("{}: expected an array 'prompts'", path));
   }
   return document;
 }

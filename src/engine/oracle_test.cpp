@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <limits>
@@ -213,7 +214,15 @@ TEST(OracleReports, FilesThatDoNotMatchAreErrors) {
   {
     CopiedCase copy;
     copy.write("oracle.json", "[1, 2");
-    EXPECT_THAT(copy.error(), HasSubstr("prompts"));
+    EXPECT_THAT(copy.error(), HasSubstr("oracle.json: the file is not JSON (at byte 6)"));
+    copy.write("oracle.json", "{}");
+    EXPECT_THAT(copy.error(), HasSubstr("oracle.json: expected an array 'prompts'"));
+  }
+  {
+    CopiedCase copy;  // not waited for
+    std::filesystem::remove(copy.path() + "/oracle.json");
+    ASSERT_EQ(::mkfifo((copy.path() + "/oracle.json").c_str(), 0600), 0);
+    EXPECT_THAT(copy.error(), HasSubstr("oracle.json: expected a regular file"));
   }
   {
     CopiedCase copy;  // the case of a model with another vocabulary
