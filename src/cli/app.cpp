@@ -109,10 +109,19 @@ std::string unknown(std::string_view what, const std::string& word,
                      near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
 }
 
+// The library's words for an option that is given too often, in ours.
+std::string plain_words(const std::string& message) {
+  constexpr std::string_view kTooOften = "At Most 1 required but received ";
+  const size_t at = message.find(kTooOften);
+  if (at == std::string::npos) return message;
+  return fmt::format("{}expected once, not {} times", message.substr(0, at),
+                     message.substr(at + kTooOften.size()));
+}
+
 std::string parse_message(const CLI::App& app, const CLI::App& command,
                           const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining(true);
-  if (extras.empty()) return error.what();
+  if (extras.empty()) return plain_words(error.what());
   const std::vector<std::string> commands = subcommand_names(command);
   // Options behind a mistyped command belong to the command that was meant.
   if (!commands.empty() && !extras.front().starts_with('-')) {

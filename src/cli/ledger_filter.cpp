@@ -49,9 +49,10 @@ Status check_filter(const LedgerFilter& filter, std::span<const std::string> swi
   if (!filter.switch_key.empty() &&
       std::find(switches.begin(), switches.end(), filter.switch_key) == switches.end()) {
     const std::string near = nearest(filter.switch_key, switches);
-    return usage_error(fmt::format("no switch is called '{}'{}", filter.switch_key,
-                                   near.empty() ? "; switches are " + join(switches, ", ")
-                                                : fmt::format("; did you mean '{}'?", near)));
+    return usage_error(fmt::format("no switch is called '{}'; {}", filter.switch_key,
+                                   near.empty()
+                                       ? "docs/switches.md and 'reckon ledger list' have them all"
+                                       : fmt::format("did you mean '{}'?", near)));
   }
   if (filter.verdict.empty()) return {};
   const std::vector<std::string> words = verdict_words();

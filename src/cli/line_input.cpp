@@ -20,7 +20,7 @@ Result<LineInput::Filled> LineInput::fill() {
       end_ = static_cast<size_t>(count);
       return count > 0 ? Filled::kSome : Filled::kEnd;
     }
-    if (errno != EINTR) {
+    if (errno != EINTR && errno != EAGAIN) {
       return failed(fmt::format("cannot read standard input: {}", std::strerror(errno)));
     }
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -184,6 +185,16 @@ std::string statistics(const Generation& generation, const Session& session) {
                      format_bytes_short(session.arenas().peak_bytes()));
 }
 
+// A trace in the place of the model would be the end of that.
+Status check_trace(const std::string& path, const Checkpoint& checkpoint) {
+  for (const std::string& file : checkpoint.files()) {
+    std::error_code ignored;
+    if (!std::filesystem::equivalent(path, file, ignored)) continue;
+    return usage_error(fmt::format("--trace {}: is a file of the model", path));
+  }
+  return check_writable(path);
+}
+
 std::vector<std::string> notes_of(const LoadedModel& model, bool has_template,
                                   const RunOptions& options) {
   std::vector<std::string> notes = model.notes();
@@ -213,7 +224,7 @@ Result<ExitCode> run(const RunOptions& options) {
   TRY(engine::Sampler::create(options.sampling.sampler));
   const std::vector<std::string> notes = notes_of(*model, chat.has_value(), options);
   if (!options.quiet && !options.json) print_notes(notes);
-  if (options.trace) TRY(check_writable(*options.trace));
+  if (options.trace) TRY(check_trace(*options.trace, model->checkpoint()));
   engine::GenerateOptions generate;
   generate.max_tokens = options.max_tokens;
   generate.sampler = options.sampling.sampler;

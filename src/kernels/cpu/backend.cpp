@@ -1,6 +1,8 @@
 // The CPU as a backend: host memory, a thread pool, and passes that run where they are called.
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -57,6 +59,7 @@ class CpuExecutor final : public Executor {
 // A line "Name:   123 kB" of /proc/meminfo, in bytes.
 Result<uint64_t> meminfo_bytes(const std::string& wanted) {
   std::ifstream file("/proc/meminfo");
+  if (!file) return failed(std::string("/proc/meminfo: ") + std::strerror(errno));
   std::string name;
   uint64_t kibibytes = 0;
   std::string unit;
