@@ -64,7 +64,11 @@ std::string fill(std::string_view text, const std::map<std::string, std::string>
 
 // The last name in a JSON path, as far as it can be a metric's.
 std::string name_of_path(std::string_view path) {
-  while (path.ends_with(']')) path = path.substr(0, path.rfind('['));
+  while (path.ends_with(']')) {
+    const size_t bracket = path.rfind('[');
+    if (bracket == std::string_view::npos) break;
+    path = path.substr(0, bracket);
+  }
   const size_t dot = path.rfind('.');
   std::string name(dot == std::string_view::npos ? path : path.substr(dot + 1));
   const bool usable = !name.empty() && name.size() <= kLongestName &&

@@ -151,6 +151,7 @@ TEST(CommandQueue, KeepsTheNameOfAMetricAWord) {
   EXPECT_EQ(name("json:$.a.p99"), "p99");
   EXPECT_EQ(name("json:$.a[0]"), "a");
   EXPECT_EQ(name("json:$[\"a b\"]"), "value");
+  EXPECT_EQ(name("json:$.a]"), "value");  // makes no sense, which the reader of the path says
   EXPECT_EQ(name("regex:(.*)"), "value");
   EXPECT_FALSE(make_command_metric({"two words", "json:$.a", "", false}, "lower", "").ok());
 }

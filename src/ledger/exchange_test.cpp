@@ -86,13 +86,31 @@ TEST(Exchange, RefusesOtherFiles) {
   for (const char* text :
        {"", "{}", "[]", "nonsense", R"({"results":[]})", R"({"results":[1]})",
         R"({"results":[{"command":"x","times":["a"]}]})", R"({"benchmarks":[{"name":"x"}]})",
-        R"({"samples_ts":[]})", "BenchmarkX 1 fast ns/op"}) {
+        R"({"samples_ts":[]})", "BenchmarkX 1 fast ns/op", "BenchmarkX 1 nan ns/op",
+        "BenchmarkX\xff 1 2 ns/op", R"({"results":[{"command":"x","times":1}]})",
+        R"({"results":[{"command":"","times":[1]}]})", R"({"samples_ts":[1]})"}) {
     const auto format = recognise_format(text, "x.json");
     ASSERT_FALSE(format.ok()) << text;
     EXPECT_EQ(format.error().kind, ErrorKind::kUsage);
     EXPECT_THAT(format.error().message, StartsWith("x.json: "));
   }
   EXPECT_THAT(file_format("xml").error().message, HasSubstr("formats are go, gbench"));
+}
+
+TEST(Exchange, NamesAndUnitsStayWordsOfAGoLine) {
+  const Series series{"a b\nc", "x\ty", false, {1, 2}, {}};
+  const auto text = file_format("go").value()->write({&series, 1});
+  ASSERT_TRUE(text.ok());
+  const auto again = file_format("go").value()->read(*text, "x.txt");
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ((*again)[0].samples, series.samples);
+}
+
+TEST(Exchange, FlagsOfOtherTypesAreNoFailure) {
+  const auto read = file_format("gbench").value()->read(
+      R"({"benchmarks":[{"name":"x","real_time":1,"error_occurred":"no"}]})", "x.json");
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ((*read)[0].samples.size(), 1U);
 }
 
 // Two entries in tok/s, as a ledger has them.

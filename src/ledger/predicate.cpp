@@ -8,10 +8,13 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/text.h"
+
 namespace reckon::ledger {
 namespace {
 
 // Longer spellings first, so that ">=" is not read as ">".
+constexpr size_t kShown = 60;
 constexpr std::array<std::pair<std::string_view, Comparison>, 7> kSpellings{{
     {"<=", Comparison::kLessEqual},
     {">=", Comparison::kGreaterEqual},
@@ -61,8 +64,8 @@ Result<Predicate> parse_predicate(std::string_view text) {
       break;
     }
   }
-  return usage_error(
-      fmt::format("'{}' is not a condition: expected the form 'chunk >= 2048'", text));
+  return usage_error(fmt::format("'{}' is not a condition: expected the form 'chunk >= 2048'",
+                                 shorten(one_line(text), kShown)));
 }
 
 bool holds(const Predicate& predicate, const Facts& facts) {

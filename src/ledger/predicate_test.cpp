@@ -27,6 +27,8 @@ TEST(Predicate, RefusesEverythingElse) {
     ASSERT_FALSE(predicate.ok()) << text;
     EXPECT_EQ(predicate.error().kind, ErrorKind::kUsage);
   }
+  EXPECT_EQ(parse_predicate("a\n\xff").error().message,
+            "'a \\xff' is not a condition: expected the form 'chunk >= 2048'");
 }
 
 TEST(Predicate, HoldsByEveryComparison) {

@@ -33,6 +33,7 @@ Result<nlohmann::json> parse_json(std::string_view text, const std::string& path
 
 Result<std::vector<double>> numbers_of(const nlohmann::json& list, const std::string& where) {
   std::vector<double> values;
+  if (!list.is_array()) return usage_error(where + ": expected a list of numbers");
   for (const nlohmann::json& item : list) {
     if (!item.is_number()) return usage_error(where + ": expected a list of numbers");
     values.push_back(item.get<double>());
@@ -41,12 +42,14 @@ Result<std::vector<double>> numbers_of(const nlohmann::json& list, const std::st
 }
 
 std::optional<double> seconds_of(double value, std::string_view unit) {
-  if (!(value > 0)) return std::nullopt;
-  if (unit == "tok/s") return 1 / value;
+  std::optional<double> all;
+  if (unit == "tok/s") all = 1 / value;
   for (const auto& [name, seconds] : kTimes) {
-    if (name == unit) return value * seconds;
+    if (name == unit) all = value * seconds;
   }
-  return std::nullopt;
+  // What a file can hold in nanoseconds.
+  const bool usable = all && *all > 0 && std::isfinite(*all * 1e9);
+  return usable ? all : std::nullopt;
 }
 
 Result<std::vector<double>> all_seconds(const Series& series, std::string_view format) {
@@ -54,8 +57,8 @@ Result<std::vector<double>> all_seconds(const Series& series, std::string_view f
   for (const double sample : series.samples) {
     const std::optional<double> seconds = seconds_of(sample, series.unit);
     if (!seconds) {
-      return usage_error(fmt::format("{}: {} {} is no time, and {} holds nothing else", series.name,
-                                     sample, series.unit, format));
+      return usage_error(fmt::format("{}: {} {} is no time, and {} holds nothing else",
+                                     one_line(series.name), sample, one_line(series.unit), format));
     }
     values.push_back(*seconds);
   }

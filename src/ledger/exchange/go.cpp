@@ -2,21 +2,25 @@
 // https://go.googlesource.com/proposal/+/master/design/14313-benchmark-format.md
 #include <fmt/format.h>
 
+#include <cctype>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <sstream>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "ledger/exchange/formats.h"
 
 namespace reckon::ledger::exchange {
 namespace {
 
 constexpr std::string_view kPrefix = "Benchmark";
+constexpr size_t kShown = 60;
 
 bool parse_number(const std::string& text, double& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
 }
 
 std::vector<std::string> words_of(const std::string& line) {
@@ -24,6 +28,14 @@ std::vector<std::string> words_of(const std::string& line) {
   std::vector<std::string> words;
   for (std::string word; in >> word;) words.push_back(word);
   return words;
+}
+
+// As one word of a line: spaces and what else parts words become '_'; never empty.
+std::string one_word(std::string text) {
+  for (char& c : text) {
+    if (std::isspace(static_cast<unsigned char>(c)) != 0) c = '_';
+  }
+  return text.empty() ? "_" : text;
 }
 
 // "goos: linux": a lower-case key, a colon and a space.
@@ -36,6 +48,7 @@ bool is_setting(const std::string& line) {
 }  // namespace
 
 Result<std::vector<Series>> read_go(std::string_view text, const std::string& path) {
+  if (!valid_utf8(text)) return usage_error(path + ": expected text in UTF-8");
   std::vector<Series> found;
   std::map<std::pair<std::string, std::string>, size_t> index;  // name and unit
   nlohmann::json settings = nlohmann::json::object();
@@ -50,7 +63,8 @@ Result<std::vector<Series>> read_go(std::string_view text, const std::string& pa
     for (size_t i = 2; i + 1 < words.size(); i += 2) {
       double value = 0;
       if (!parse_number(words[i], value)) {
-        return usage_error(fmt::format("{}: '{}' is no number", path, words[i]));
+        return usage_error(
+            fmt::format("{}: '{}' is no number", path, shorten(one_line(words[i]), kShown)));
       }
       const std::string& unit = words[i + 1];
       const auto [at, is_new] = index.emplace(std::pair(words[0], unit), found.size());
@@ -74,9 +88,10 @@ Result<std::string> write_go(std::span<const Series> all) {
                            ? series.name
                            : fmt::format("Reckon/entry={}/arm={}", series.name.substr(0, slash),
                                          series.name.substr(slash + 1));
-    for (char& c : name) c = c == ' ' ? '_' : c;
+    name = one_word(std::move(name));
+    const std::string unit = one_word(series.unit);
     for (const double sample : series.samples) {
-      text += fmt::format("{}{} 1 {} {}\n", kPrefix, name, sample, series.unit);
+      text += fmt::format("{}{} 1 {} {}\n", kPrefix, name, sample, unit);
     }
   }
   return text;

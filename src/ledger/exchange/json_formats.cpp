@@ -18,7 +18,7 @@ std::string text_of(const json& object, const char* key) {
 
 int64_t whole_of(const json& object, const char* key) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<int64_t>() : 0;
+  return found != object.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
 }
 
 // The list of objects under `key`, or why this is another format.
@@ -37,7 +37,7 @@ Status none_empty(const std::vector<Series>& found, const std::string& path) {
   if (found.empty()) return usage_error(path + ": no samples");
   for (const Series& series : found) {
     if (series.samples.empty()) {
-      return usage_error(fmt::format("{}: no samples of {}", path, series.name));
+      return usage_error(fmt::format("{}: no samples of {}", path, one_line(series.name)));
     }
   }
   return {};
@@ -69,7 +69,8 @@ Result<std::vector<Series>> read_gbench(std::string_view text, const std::string
   std::vector<Series> found;
   std::map<std::string, size_t> index;
   for (const json& item : benchmarks) {
-    if (text_of(item, "run_type") == "aggregate" || item.value("error_occurred", false)) continue;
+    const bool failed_run = item.contains("error_occurred") && item["error_occurred"] == true;
+    if (text_of(item, "run_type") == "aggregate" || failed_run) continue;
     const std::string run = text_of(item, "run_name");
     const std::string name = run.empty() ? text_of(item, "name") : run;
     const auto time = item.find("real_time");
@@ -121,7 +122,9 @@ Result<std::vector<Series>> read_hyperfine(std::string_view text, const std::str
   TRY_ASSIGN(const json results, list_under(text, path, "results"));
   std::vector<Series> found;
   for (const json& item : results) {
-    if (!item.contains("times")) return usage_error(path + ": a result without its times");
+    if (!item.contains("times") || text_of(item, "command").empty()) {
+      return usage_error(path + ": a result without its command or times");
+    }
     Series series{text_of(item, "command"), "s", false, {}, without(item, {"times", "exit_codes"})};
     TRY_ASSIGN(series.samples, numbers_of(item["times"], path + ": times"));
     found.push_back(std::move(series));
@@ -158,6 +161,7 @@ Result<std::vector<Series>> read_llama_bench(std::string_view text, const std::s
       return usage_error(path + ": a line without samples_ts");
     }
     const std::string test = test_name(item);
+    if (test.empty()) return usage_error(path + ": a line without its test");
     const std::string model = text_of(item, "model_type");
     Series series{model.empty() ? test : model + " " + test,
                   "tok/s",
@@ -176,7 +180,7 @@ Result<std::string> write_llama_bench(std::span<const Series> all) {
   for (const Series& series : all) {
     if (series.unit != "tok/s") {
       return usage_error(fmt::format("{}: {} is not tok/s, and llama-bench holds nothing else",
-                                     series.name, series.unit));
+                                     one_line(series.name), one_line(series.unit)));
     }
     const Spread spread = spread_of(series.samples);
     json item = series.details;
