@@ -26,6 +26,12 @@ Access read_weight(const void* data, DType type, int64_t n, int64_t k) {
   return {data, static_cast<uint64_t>(n * row_bytes(type, k)), AccessKind::kRead};
 }
 
+// The panels where the variant reads them.
+Access read_matrix(const void* rows, const void* panels, DType type, int64_t n, int64_t k) {
+  if (panels == nullptr) return read_weight(rows, type, n, k);
+  return {panels, panel_bytes(type, n, k), AccessKind::kRead};
+}
+
 }  // namespace
 
 std::vector<Access> accesses_of(const EmbeddingArgs& args) {
@@ -40,13 +46,9 @@ std::vector<Access> accesses_of(const RmsNormArgs& args) {
 }
 
 std::vector<Access> accesses_of(const MatmulArgs& args) {
-  const Access rows = read_weight(args.weight, args.weight_type, args.n, args.k);
-  return {
-      read(args.x, args.rows, args.k),
-      args.panels == nullptr
-          ? rows
-          : Access{args.panels, panel_bytes(args.weight_type, args.n, args.k), AccessKind::kRead},
-      write(args.out, args.rows, args.n)};
+  return {read(args.x, args.rows, args.k),
+          read_matrix(args.weight, args.panels, args.weight_type, args.n, args.k),
+          write(args.out, args.rows, args.n)};
 }
 
 std::vector<Access> accesses_of(const RopeArgs& args) {
@@ -95,6 +97,71 @@ std::vector<Access> accesses_of(const AddArgs& args) {
 std::vector<Access> accesses_of(const SampleArgs& args) {
   return {read(args.logits, args.rows, args.n),
           {args.picks, static_cast<uint64_t>(args.rows) * sizeof(Pick), AccessKind::kWrite}};
+}
+
+std::vector<Access> accesses_of(const CausalConvArgs& args) {
+  return {read(args.x, args.rows, args.channels), read(args.weight, args.channels, args.width),
+          read_write(args.inputs, args.ring, args.channels),
+          write(args.out, args.rows, args.channels)};
+}
+
+std::vector<Access> accesses_of(const GatedDeltaRuleArgs& args) {
+  const int64_t qk_width = 2 * args.key_heads * args.key_dim;
+  const int64_t v_width = args.value_heads * args.value_dim;
+  return {read(args.qkv, args.rows, qk_width + v_width),
+          read(args.a, args.rows, args.value_heads),
+          read(args.b, args.rows, args.value_heads),
+          read(args.a_log, 1, args.value_heads),
+          read(args.dt_bias, 1, args.value_heads),
+          read_write(args.states, args.slots, args.key_dim * v_width),
+          write(args.out, args.rows, v_width)};
+}
+
+std::vector<Access> accesses_of(const GatedRmsNormArgs& args) {
+  return {read(args.x, args.rows, args.k), read(args.z, args.rows, args.k),
+          read(args.weight, 1, args.k), write(args.out, args.rows, args.k)};
+}
+
+std::vector<Access> accesses_of(const SplitGateArgs& args) {
+  const int64_t width = args.heads * args.dim;
+  return {read(args.x, args.rows, 2 * width), write(args.q, args.rows, width),
+          write(args.gate, args.rows, width)};
+}
+
+std::vector<Access> accesses_of(const SigmoidGateArgs& args) {
+  return {read_write(args.x, args.rows, args.k), read(args.gate, args.rows, args.k)};
+}
+
+std::vector<Access> accesses_of(const GatedAddArgs& args) {
+  return {read(args.y, args.rows, args.k), read(args.gate, args.rows, 1),
+          read_write(args.out, args.rows, args.k)};
+}
+
+std::vector<Access> accesses_of(const ConcatArgs& args) {
+  return {read(args.a, args.rows, args.a_columns), read(args.b, args.rows, args.b_columns),
+          write(args.out, args.rows, args.a_columns + args.b_columns)};
+}
+
+std::vector<Access> accesses_of(const RouteArgs& args) {
+  return {read(args.logits, args.rows, args.experts),
+          write(args.selection, args.rows, 2 * args.top_k)};
+}
+
+// Any expert may be selected.
+std::vector<Access> accesses_of(const ExpertMatmulSwigluArgs& args) {
+  const int64_t n = args.experts * args.n;
+  return {read(args.x, args.rows, args.k), read(args.selection, args.rows, 2 * args.top_k),
+          read_matrix(args.gate, args.gate_panels, args.weight_type, n, args.k),
+          read_matrix(args.up, args.up_panels, args.weight_type, n, args.k),
+          write(args.out, args.rows * args.top_k, args.n)};
+}
+
+std::vector<Access> accesses_of(const ExpertMatmulCombineArgs& args) {
+  const int64_t n = args.experts * args.n;
+  return {read(args.x, args.rows * args.top_k, args.k),
+          read(args.selection, args.rows, 2 * args.top_k),
+          read_matrix(args.down, args.down_panels, args.weight_type, n, args.k),
+          write(args.out, args.rows, args.n)};
 }
 
 std::vector<Access> accesses_of(const AddRmsNormArgs& args) {

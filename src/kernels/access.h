@@ -37,6 +37,16 @@ struct Access {
 [[nodiscard]] std::vector<Access> accesses_of(const ScaleArgs& args);
 [[nodiscard]] std::vector<Access> accesses_of(const AddArgs& args);
 [[nodiscard]] std::vector<Access> accesses_of(const SampleArgs& args);
+[[nodiscard]] std::vector<Access> accesses_of(const CausalConvArgs& args);
+[[nodiscard]] std::vector<Access> accesses_of(const GatedDeltaRuleArgs& args);
+[[nodiscard]] std::vector<Access> accesses_of(const GatedRmsNormArgs& args);
+[[nodiscard]] std::vector<Access> accesses_of(const SplitGateArgs& args);
+[[nodiscard]] std::vector<Access> accesses_of(const SigmoidGateArgs& args);
+[[nodiscard]] std::vector<Access> accesses_of(const GatedAddArgs& args);
+[[nodiscard]] std::vector<Access> accesses_of(const ConcatArgs& args);
+[[nodiscard]] std::vector<Access> accesses_of(const RouteArgs& args);
+[[nodiscard]] std::vector<Access> accesses_of(const ExpertMatmulSwigluArgs& args);
+[[nodiscard]] std::vector<Access> accesses_of(const ExpertMatmulCombineArgs& args);
 [[nodiscard]] std::vector<Access> accesses_of(const AddRmsNormArgs& args);
 [[nodiscard]] std::vector<Access> accesses_of(const MatmulGroupArgs& args);
 [[nodiscard]] std::vector<Access> accesses_of(const MatmulSwigluArgs& args);

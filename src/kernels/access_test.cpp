@@ -87,6 +87,92 @@ TEST(Access, OfAttentionReadsAndWritesTheCache) {
                            Access{e, 2 * 16 * 8 * 2, kBoth}, Access{f, 3 * 4 * 8 * 4, kWrite}));
 }
 
+TEST(Access, OfRecurrentLayersAndGates) {
+  EXPECT_THAT(accesses_of(CausalConvArgs{.x = a,
+                                         .weight = b,
+                                         .inputs = c,
+                                         .out = d,
+                                         .rows = 3,
+                                         .channels = 8,
+                                         .width = 4,
+                                         .ring = 5}),
+              UnorderedElementsAre(Access{a, 96, kRead}, Access{b, 128, kRead},
+                                   Access{c, 160, kBoth}, Access{d, 96, kWrite}));
+  EXPECT_THAT(accesses_of(GatedDeltaRuleArgs{.qkv = a,
+                                             .a = b,
+                                             .b = c,
+                                             .a_log = d,
+                                             .dt_bias = e,
+                                             .states = f,
+                                             .out = g,
+                                             .rows = 3,
+                                             .key_heads = 2,
+                                             .value_heads = 4,
+                                             .key_dim = 8,
+                                             .value_dim = 16,
+                                             .slots = 5}),
+              UnorderedElementsAre(Access{a, 3 * (2 * 2 * 8 + 4 * 16) * 4, kRead},
+                                   Access{b, 48, kRead}, Access{c, 48, kRead}, Access{d, 16, kRead},
+                                   Access{e, 16, kRead}, Access{f, 5 * 4 * 8 * 16 * 4, kBoth},
+                                   Access{g, 3 * 4 * 16 * 4, kWrite}));
+  EXPECT_THAT(
+      accesses_of(GatedRmsNormArgs{.x = a, .z = b, .weight = c, .out = d, .rows = 3, .k = 8}),
+      UnorderedElementsAre(Access{a, 96, kRead}, Access{b, 96, kRead}, Access{c, 32, kRead},
+                           Access{d, 96, kWrite}));
+  EXPECT_THAT(
+      accesses_of(SplitGateArgs{.x = a, .q = b, .gate = c, .rows = 3, .heads = 2, .dim = 8}),
+      UnorderedElementsAre(Access{a, 384, kRead}, Access{b, 192, kWrite}, Access{c, 192, kWrite}));
+  EXPECT_THAT(accesses_of(SigmoidGateArgs{.x = a, .gate = b, .rows = 3, .k = 8}),
+              UnorderedElementsAre(Access{a, 96, kBoth}, Access{b, 96, kRead}));
+  EXPECT_THAT(
+      accesses_of(GatedAddArgs{.y = a, .gate = b, .out = c, .rows = 3, .k = 8}),
+      UnorderedElementsAre(Access{a, 96, kRead}, Access{b, 12, kRead}, Access{c, 96, kBoth}));
+  EXPECT_THAT(
+      accesses_of(ConcatArgs{.a = a, .b = b, .out = c, .rows = 3, .a_columns = 2, .b_columns = 5}),
+      UnorderedElementsAre(Access{a, 24, kRead}, Access{b, 60, kRead}, Access{c, 84, kWrite}));
+}
+
+TEST(Access, OfExperts) {
+  EXPECT_THAT(
+      accesses_of(RouteArgs{.logits = a, .selection = b, .rows = 3, .experts = 6, .top_k = 2}),
+      UnorderedElementsAre(Access{a, 72, kRead}, Access{b, 48, kWrite}));
+  ExpertMatmulSwigluArgs swiglu{.x = a,
+                                .selection = b,
+                                .gate = c,
+                                .up = d,
+                                .weight_type = DType::kQ8_0,
+                                .out = e,
+                                .rows = 3,
+                                .experts = 6,
+                                .top_k = 2,
+                                .n = 5,
+                                .k = 64};
+  const uint64_t weights = 6 * 5 * 2 * 34;
+  EXPECT_THAT(
+      accesses_of(swiglu),
+      UnorderedElementsAre(Access{a, 768, kRead}, Access{b, 48, kRead}, Access{c, weights, kRead},
+                           Access{d, weights, kRead}, Access{e, 3 * 2 * 5 * 4, kWrite}));
+  swiglu.gate_panels = f;
+  swiglu.up_panels = g;
+  EXPECT_EQ(accesses_of(swiglu)[2].data, f);
+  EXPECT_EQ(accesses_of(swiglu)[3].data, g);
+  ExpertMatmulCombineArgs combine{.x = a,
+                                  .selection = b,
+                                  .down = c,
+                                  .weight_type = DType::kQ8_0,
+                                  .out = e,
+                                  .rows = 3,
+                                  .experts = 6,
+                                  .top_k = 2,
+                                  .n = 5,
+                                  .k = 64};
+  EXPECT_THAT(accesses_of(combine),
+              UnorderedElementsAre(Access{a, 2 * 768, kRead}, Access{b, 48, kRead},
+                                   Access{c, weights, kRead}, Access{e, 3 * 5 * 4, kWrite}));
+  combine.down_panels = f;
+  EXPECT_EQ(accesses_of(combine)[2].data, f);
+}
+
 TEST(Access, OfTheCompositions) {
   EXPECT_THAT(accesses_of(AddRmsNormArgs{
                   .x = a, .residual = b, .weight = c, .out = d, .rows = 3, .k = 8, .epsilon = 0}),

@@ -40,7 +40,7 @@ TEST(BufferAudit, TheDispatcherNotesEveryCallAndTheScratch) {
   alignas(64) static unsigned char scratch_memory[1024];
   const float x[64] = {}, weight[64] = {};
   float out[64] = {};
-  std::array<Variant, 15> table = fake::table();
+  std::array<Variant, 25> table = fake::table();
   Planner planner(SwitchSet(), fake::device(Isa::kAvx2), table);
   ThreadPool threads(1);
   Trace trace;

@@ -259,7 +259,7 @@ uint64_t call_hash(const OpCall& call) {
   uint64_t hash = static_cast<uint64_t>(call.op) | static_cast<uint64_t>(call.phase) << 8 |
                   static_cast<uint64_t>(call.weight_type) << 16 |
                   static_cast<uint64_t>(call.in_panels) << 24;
-  for (const int64_t dimension : {call.rows, call.n, call.k, call.groups, call.window}) {
+  for (const int64_t dimension : {call.rows, call.n, call.k, call.groups, call.window, call.m}) {
     hash = (hash ^ static_cast<uint64_t>(dimension)) * kMultiplier;
     hash ^= hash >> 32;
   }

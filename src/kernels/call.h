@@ -29,6 +29,27 @@ namespace reckon::kernels {
 [[nodiscard]] AddArgs add_args(Activation x, Activation y, Activation out);
 [[nodiscard]] SampleArgs sample_args(Activation logits, const Sampling& sampling,
                                      std::span<Pick> picks);
+[[nodiscard]] CausalConvArgs causal_conv_args(Activation x, const Weight& weight,
+                                              const ConvState& state, int64_t first_position,
+                                              Activation out);
+[[nodiscard]] GatedDeltaRuleArgs gated_delta_rule_args(Activation qkv, Activation a, Activation b,
+                                                       const DeltaGates& gates,
+                                                       const DeltaState& state,
+                                                       int64_t first_position, Activation out);
+[[nodiscard]] GatedRmsNormArgs gated_rms_norm_args(Activation x, Activation z, const Weight& weight,
+                                                   float epsilon, Activation out);
+[[nodiscard]] SplitGateArgs split_gate_args(Activation x, int64_t heads, Activation q,
+                                            Activation gate);
+[[nodiscard]] SigmoidGateArgs sigmoid_gate_args(Activation x, Activation gate);
+[[nodiscard]] GatedAddArgs gated_add_args(Activation y, Activation gate, Activation out);
+[[nodiscard]] ConcatArgs concat_args(Activation a, Activation b, Activation out);
+[[nodiscard]] RouteArgs route_args(Activation logits, RouteWeights weights, Activation selection);
+[[nodiscard]] ExpertMatmulSwigluArgs expert_matmul_swiglu_args(Activation x, Activation selection,
+                                                               const Weight& gate, const Weight& up,
+                                                               int64_t experts, Activation out);
+[[nodiscard]] ExpertMatmulCombineArgs expert_matmul_combine_args(Activation x, Activation selection,
+                                                                 const Weight& down,
+                                                                 int64_t experts, Activation out);
 [[nodiscard]] AddRmsNormArgs add_rms_norm_args(Activation x, Activation residual,
                                                const Weight& weight, float epsilon, Activation out);
 [[nodiscard]] MatmulGroupArgs matmul_group_args(Activation x, std::span<const Weight> weights,
@@ -52,6 +73,16 @@ namespace reckon::kernels {
 [[nodiscard]] OpCall call_of(const ScaleArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const AddArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const SampleArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const CausalConvArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const GatedDeltaRuleArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const GatedRmsNormArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const SplitGateArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const SigmoidGateArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const GatedAddArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const ConcatArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const RouteArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const ExpertMatmulSwigluArgs& args, Phase phase);
+[[nodiscard]] OpCall call_of(const ExpertMatmulCombineArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const AddRmsNormArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const MatmulGroupArgs& args, Phase phase);
 [[nodiscard]] OpCall call_of(const MatmulSwigluArgs& args, Phase phase);

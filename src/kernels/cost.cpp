@@ -1,6 +1,7 @@
 #include "kernels/cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 #include "tensor/dtype.h"
@@ -34,6 +35,25 @@ Cost attention_cost(const OpCall& call, int64_t first_position) {
                  4 * call.n * call.k * visible);
 }
 
+Cost causal_conv_cost(const OpCall& call) {
+  return cost_of((2 * call.groups - 1) * row_bytes(DType::kF32, call.k), 0);
+}
+
+Cost delta_rule_cost(const OpCall& call) {
+  const int64_t state = call.n * call.k * call.m;
+  return cost_of(2 * row_bytes(DType::kF32, state), 6 * call.rows * state);
+}
+
+// A row misses an expert with a chance of 1 - m / groups.
+Cost expert_cost(const OpCall& call, int64_t weights) {
+  const auto experts = static_cast<double>(call.groups);
+  const double missed =
+      std::pow(1 - static_cast<double>(call.m) / experts, static_cast<double>(call.rows));
+  const int64_t touched = std::llround(experts * (1 - missed));
+  return cost_of(weights * touched * call.n * row_bytes(call.weight_type, call.k),
+                 weights * 2 * call.rows * call.m * call.n * call.k);
+}
+
 }  // namespace
 
 Cost call_cost(const OpCall& call, int64_t first_position) {
@@ -43,6 +63,7 @@ Cost call_cost(const OpCall& call, int64_t first_position) {
       return cost_of(call.rows * row_bytes(call.weight_type, call.k), 0);
     case Op::kRmsNorm:
     case Op::kAddBias:
+    case Op::kGatedRmsNorm:
     case Op::kAddRmsNorm:
       return cost_of(row_bytes(DType::kF32, call.k), 0);
     case Op::kMatmul:
@@ -54,6 +75,19 @@ Cost call_cost(const OpCall& call, int64_t first_position) {
     case Op::kWindowAttention:
     case Op::kRopeAttention:
       return attention_cost(call, first_position);
+    case Op::kCausalConv:
+      return causal_conv_cost(call);
+    case Op::kGatedDeltaRule:
+      return delta_rule_cost(call);
+    case Op::kExpertMatmulSwiglu:
+      return expert_cost(call, 2);
+    case Op::kExpertMatmulCombine:
+      return expert_cost(call, 1);
+    case Op::kSplitGate:
+    case Op::kSigmoidGate:
+    case Op::kGatedAdd:
+    case Op::kConcat:
+    case Op::kRoute:
     case Op::kRope:
     case Op::kSwiglu:
     case Op::kAdd:

@@ -9,8 +9,8 @@
 namespace reckon::kernels {
 
 struct Cost {
-  // Weights and cached keys and values, each once: what is too large to stay in a cache between two
-  // passes. Activations are not counted: they stay. Nor is what a kernel reads twice.
+  // Weights, states and cached keys and values, each once: what is too large to stay in a cache
+  // between two passes. Activations are not counted: they stay. Nor is what a kernel reads twice.
   uint64_t bytes = 0;
   // Multiplications and additions (two for a product that is added) of matrix products and of
   // attention's scores and values: what matrix instructions do. Everything else is none.
@@ -36,7 +36,14 @@ struct Cost {
 //                           written rather than read, and counted once as well); a row at position
 //                           p sees p + 1 positions, 4 * n * k operations each. The norms of heads
 //                           that rope_attention may include are not counted: a call does not say.
-//   rope, swiglu, add, sample  nothing
+//   gated_rms_norm          the weight
+//   causal_conv             the weight and the width - 1 inputs before its first row
+//   gated_delta_rule        a state, read and written once; two products with it and an outer
+//                           product a row: 6 * n * k * m operations
+//   expert_matmul_*         the weights of the experts that rows would touch if their selections
+//                           were drawn evenly, rounded to a whole expert (of a single row it is
+//                           those that it does touch); 2 * rows * m * n * k operations a weight
+//   what is left            nothing
 [[nodiscard]] Cost call_cost(const OpCall& call, int64_t first_position);
 
 }  // namespace reckon::kernels

@@ -69,8 +69,35 @@ TEST(CallCost, OfAnEmbeddingIsTheRowsOfItsTokens) {
   EXPECT_EQ(cost.operations, 0U);
 }
 
+TEST(CallCost, OfRecurrentLayersIsTheirStateInAndOut) {
+  OpCall delta = call_of(Op::kGatedDeltaRule, DType::kF32, 3, 48, 128, 16);
+  delta.m = 64;
+  EXPECT_EQ(call_cost(delta, 0).bytes, 2U * 48 * 128 * 64 * 4);
+  EXPECT_EQ(call_cost(delta, 0).operations, 3U * 6 * 48 * 128 * 64);
+  EXPECT_EQ(call_cost(call_of(Op::kCausalConv, DType::kF32, 3, 0, 100, 4), 0).bytes,
+            (4U + 3) * 100 * 4);
+  EXPECT_EQ(call_cost(call_of(Op::kGatedRmsNorm, DType::kF32, 3, 0, 128), 0).bytes, 512U);
+}
+
+// One row touches what it selects; of many rows, evenly spread, nearly all experts are touched.
+TEST(CallCost, OfExpertsIsThoseThatAreTouched) {
+  const auto cost = [](Op op, int64_t rows) {
+    OpCall call = call_of(op, DType::kP4, rows, 512, 2048, 256);
+    call.m = 8;
+    return call_cost(call, 0);
+  };
+  const uint64_t expert = 512U * 32 * 36;
+  EXPECT_EQ(cost(Op::kExpertMatmulCombine, 1).bytes, 8 * expert);
+  EXPECT_EQ(cost(Op::kExpertMatmulSwiglu, 1).bytes, 2 * 8 * expert);
+  EXPECT_EQ(cost(Op::kExpertMatmulSwiglu, 1).operations, 2U * 2 * 8 * 512 * 2048);
+  EXPECT_EQ(cost(Op::kExpertMatmulCombine, 2).bytes, 16 * expert);  // 15.75
+  EXPECT_EQ(cost(Op::kExpertMatmulCombine, 512).bytes, 256 * expert);
+  EXPECT_EQ(cost(Op::kExpertMatmulCombine, 512).operations, uint64_t{512} * 2 * 8 * 512 * 2048);
+}
+
 TEST(CallCost, OfWhatStaysInACacheIsNothing) {
-  for (const Op op : {Op::kRope, Op::kSwiglu, Op::kGeglu, Op::kScale, Op::kAdd, Op::kSample}) {
+  for (const Op op : {Op::kRope, Op::kSwiglu, Op::kGeglu, Op::kScale, Op::kAdd, Op::kSample,
+                      Op::kSplitGate, Op::kSigmoidGate, Op::kGatedAdd, Op::kConcat, Op::kRoute}) {
     EXPECT_EQ(call_cost(call_of(op, DType::kF32, 4, 8, 64), 10), Cost{});
   }
 }

@@ -9,6 +9,18 @@
 #include "kernels/call.h"
 
 namespace reckon::kernels {
+namespace {
+
+// For a variant that reads rows.
+template <typename Args>
+void forget_panels(Args& args) {
+  if constexpr (requires { args.panels; }) args.panels = nullptr;
+  if constexpr (requires { args.gate_panels; }) args.gate_panels = args.up_panels = nullptr;
+  if constexpr (requires { args.down_panels; }) args.down_panels = nullptr;
+}
+
+}  // namespace
+
 Dispatcher::Dispatcher(Planner& planner, const DispatchResources& resources)
     : planner_(planner),
       context_{.threads = resources.threads,
@@ -55,9 +67,7 @@ Status Dispatcher::run(Args args) {
   TRY_ASSIGN(const Choice* choice, planner_.choose(call));
   TRY(prepare(call, *choice));
   if constexpr (requires { args.params; }) args.params = choice->params;
-  if constexpr (requires { args.panels; }) {
-    if (choice->layout != WeightLayout::kPanels) args.panels = nullptr;
-  }
+  if (choice->layout != WeightLayout::kPanels) forget_panels(args);
   std::get<Function>(choice->variant->function)(args, context_);
   if (context_.audit != nullptr) {
     for (const Access& access : accesses_of(args)) context_.audit->note(access);
@@ -110,6 +120,52 @@ Status Dispatcher::add(Activation x, Activation y, Activation out) {
 
 Status Dispatcher::sample(Activation logits, const Sampling& sampling, std::span<Pick> picks) {
   return run<SampleFn>(sample_args(logits, sampling, picks));
+}
+
+Status Dispatcher::causal_conv(Activation x, const Weight& weight, const ConvState& state,
+                               int64_t first_position, Activation out) {
+  return run<CausalConvFn>(causal_conv_args(x, weight, state, first_position, out));
+}
+
+Status Dispatcher::gated_delta_rule(Activation qkv, Activation a, Activation b,
+                                    const DeltaGates& gates, const DeltaState& state,
+                                    int64_t first_position, Activation out) {
+  return run<GatedDeltaRuleFn>(gated_delta_rule_args(qkv, a, b, gates, state, first_position, out));
+}
+
+Status Dispatcher::gated_rms_norm(Activation x, Activation z, const Weight& weight, float epsilon,
+                                  Activation out) {
+  return run<GatedRmsNormFn>(gated_rms_norm_args(x, z, weight, epsilon, out));
+}
+
+Status Dispatcher::split_gate(Activation x, int64_t heads, Activation q, Activation gate) {
+  return run<SplitGateFn>(split_gate_args(x, heads, q, gate));
+}
+
+Status Dispatcher::sigmoid_gate(Activation x, Activation gate) {
+  return run<SigmoidGateFn>(sigmoid_gate_args(x, gate));
+}
+
+Status Dispatcher::gated_add(Activation y, Activation gate, Activation out) {
+  return run<GatedAddFn>(gated_add_args(y, gate, out));
+}
+
+Status Dispatcher::concat(Activation a, Activation b, Activation out) {
+  return run<ConcatFn>(concat_args(a, b, out));
+}
+
+Status Dispatcher::route(Activation logits, RouteWeights weights, Activation selection) {
+  return run<RouteFn>(route_args(logits, weights, selection));
+}
+
+Status Dispatcher::expert_matmul_swiglu(Activation x, Activation selection, const Weight& gate,
+                                        const Weight& up, int64_t experts, Activation out) {
+  return run<ExpertMatmulSwigluFn>(expert_matmul_swiglu_args(x, selection, gate, up, experts, out));
+}
+
+Status Dispatcher::expert_matmul_combine(Activation x, Activation selection, const Weight& down,
+                                         int64_t experts, Activation out) {
+  return run<ExpertMatmulCombineFn>(expert_matmul_combine_args(x, selection, down, experts, out));
 }
 
 Status Dispatcher::run_fused(const AddRmsNormArgs& args) {

@@ -58,6 +58,21 @@ class Dispatcher final : public Ops {
   Status add_bias(Activation x, const Weight& bias) override;
   Status scale(Activation x, float factor) override;
   Status sample(Activation logits, const Sampling& sampling, std::span<Pick> picks) override;
+  Status causal_conv(Activation x, const Weight& weight, const ConvState& state,
+                     int64_t first_position, Activation out) override;
+  Status gated_delta_rule(Activation qkv, Activation a, Activation b, const DeltaGates& gates,
+                          const DeltaState& state, int64_t first_position, Activation out) override;
+  Status gated_rms_norm(Activation x, Activation z, const Weight& weight, float epsilon,
+                        Activation out) override;
+  Status split_gate(Activation x, int64_t heads, Activation q, Activation gate) override;
+  Status sigmoid_gate(Activation x, Activation gate) override;
+  Status gated_add(Activation y, Activation gate, Activation out) override;
+  Status concat(Activation a, Activation b, Activation out) override;
+  Status route(Activation logits, RouteWeights weights, Activation selection) override;
+  Status expert_matmul_swiglu(Activation x, Activation selection, const Weight& gate,
+                              const Weight& up, int64_t experts, Activation out) override;
+  Status expert_matmul_combine(Activation x, Activation selection, const Weight& down,
+                               int64_t experts, Activation out) override;
 
  protected:
   [[nodiscard]] Phase phase() const override { return phase_; }

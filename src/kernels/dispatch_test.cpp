@@ -91,7 +91,7 @@ class Dispatch : public ::testing::Test {
             .audit = nullptr};
   }
 
-  std::array<Variant, 15> table_ = fake::table();
+  std::array<Variant, 25> table_ = fake::table();
   Planner planner_{banded(), fake::device(Isa::kAvx2), table_};
   ThreadPool threads_{1};
   Trace trace_;
@@ -190,6 +190,78 @@ TEST_F(Dispatch, TheErrorOfThePlanIsPassedOn) {
   EXPECT_THAT(status.error().message, HasSubstr("no kernel runs embedding 1x100x1280 q8_0"));
 }
 
+// A layer of a hybrid model with experts: every op that TinyModel does not call.
+class TinyHybrid {
+ public:
+  Status forward(Ops& ops, int64_t rows, int64_t first_position) {
+    const auto view = [&](int buffer, int64_t columns, int64_t each = 1) {
+      return Activation{buffers_[buffer].data(), rows * each, columns};
+    };
+    const ConvState inputs{ring_.data(), kRing, kQkv};
+    const DeltaState states{states_.data(), kRing, kKeyHeads, kValueHeads, kHead, kHead};
+    const Weight gates{weights_.data(), DType::kF32, 1, kValueHeads};
+    const Weight norm{weights_.data(), DType::kF32, 1, kHead};
+    const Activation qkv = view(1, kQkv), out = view(2, kValueHeads * kHead),
+                     selection = view(3, 2 * kTopK), inner = view(4, kInner, kTopK);
+    TRY(ops.causal_conv(view(0, kQkv), {weights_.data(), DType::kF32, kQkv, 4}, inputs,
+                        first_position, qkv));
+    TRY(ops.gated_delta_rule(qkv, view(5, kValueHeads), view(6, kValueHeads), {&gates, &gates},
+                             states, first_position, out));
+    TRY(ops.gated_rms_norm(out, view(7, kValueHeads * kHead), norm, 1e-6F, out));
+    TRY(ops.split_gate(view(0, 4 * kHead), 2, view(1, 2 * kHead), view(7, 2 * kHead)));
+    TRY(ops.sigmoid_gate(view(1, 2 * kHead), view(7, 2 * kHead)));
+    TRY(ops.concat(view(1, kHead), view(7, kHead), view(0, 2 * kHead)));
+    TRY(ops.route(view(0, kExperts), RouteWeights::kOfSelected, selection));
+    const Weight up{weights_.data(), DType::kQ8_0, kExperts * kInner, kHead};
+    const Weight down{weights_.data(), DType::kQ8_0, kExperts * kHead, kInner};
+    TRY(ops.expert_matmul_swiglu(view(0, kHead), selection, up, up, kExperts, inner));
+    TRY(ops.expert_matmul_combine(inner, selection, down, kExperts, view(2, kHead)));
+    return ops.gated_add(view(2, kHead), view(5, 1), view(0, kHead));
+  }
+
+ private:
+  static constexpr int64_t kKeyHeads = 1, kValueHeads = 2, kHead = 32, kRing = 9, kExperts = 6,
+                           kTopK = 2, kInner = 64;
+  static constexpr int64_t kQkv = (2 * kKeyHeads + kValueHeads) * kHead;
+
+  std::vector<std::vector<float>> buffers_ =
+      std::vector<std::vector<float>>(8, std::vector<float>(8 * 2 * kQkv));
+  std::vector<float> ring_ = std::vector<float>(kRing * kQkv);
+  std::vector<float> states_ = std::vector<float>(kRing * kValueHeads * kHead * kHead);
+  std::vector<float> weights_ = std::vector<float>(kExperts * kInner * kHead);
+};
+
+TEST_F(Dispatch, AHybridLayerRunsAsPredicted) {
+  TinyHybrid model;
+  for (const char* setting : {"numerics=auto", "numerics=reference", "cpu.isa=scalar"}) {
+    SwitchSet switches;
+    ASSERT_TRUE(switches.set_assignment(setting).ok());
+    Planner planner(switches, detect_cpu(), all_variants());
+    Recorder recorder(planner);
+    uint64_t bytes = 0;
+    for (const Phase phase : {Phase::kPrefill, Phase::kDecode}) {
+      recorder.set_phase(phase);
+      ASSERT_TRUE(model.forward(recorder, phase == Phase::kDecode ? 1 : 5, 0).ok());
+    }
+    for (const Recorder::Counted& counted : recorder.calls()) {
+      bytes = std::max(bytes, (*planner.choose(counted.call))->scratch_bytes);
+    }
+    ArenaSet arenas;
+    ThreadPool threads(planner.threads());
+    trace_.reset();
+    DispatchResources own = resources(threads);
+    own.scratch = *arenas.allocate(MemoryTag::kScratch, "scratch", bytes);
+    own.scratch_bytes = bytes;
+    Dispatcher dispatcher(planner, own);
+    for (const Phase phase : {Phase::kPrefill, Phase::kDecode}) {
+      dispatcher.set_phase(phase);
+      ASSERT_TRUE(model.forward(dispatcher, phase == Phase::kDecode ? 1 : 5, 0).ok());
+    }
+    EXPECT_EQ(predicted(planner, recorder), observed()) << setting;
+    EXPECT_EQ(recorder.calls().size(), 20U);
+  }
+}
+
 // The kernels of this build, each under its own name and source hash.
 TEST_F(Dispatch, TheKernelsOfThisBuildRunAsPredicted) {
   for (const char* setting : {"numerics=auto", "numerics=reference", "prefill.numerics=exact",
@@ -241,6 +313,16 @@ TEST_F(DispatchDeathTest, ContradictoryShapesAndTokensAreBugs) {
       drop(dispatcher_.attention({data, 1, 8}, {data, 1, 4}, {data, 1, 4},
                                  {data, data, DType::kF32, 1, 2, 4}, 2, 1.0F, {data, 1, 8})),
       "capacity");
+  EXPECT_DEATH(drop(dispatcher_.causal_conv({data, 1, 4}, weight, {data, 7, 4}, 0, {data, 1, 4})),
+               "out.data");
+  EXPECT_DEATH(drop(dispatcher_.causal_conv({data, 1, 4}, {data, DType::kF32, 4, 4}, {data, 2, 4},
+                                            0, {data + 4, 1, 4})),
+               "state.ring");
+  EXPECT_DEATH(drop(dispatcher_.route({data, 1, 4}, RouteWeights::kOfAll, {data, 1, 10})),
+               "experts");
+  EXPECT_DEATH(
+      drop(dispatcher_.expert_matmul_combine({data, 2, 8}, {data, 1, 4}, weight, 3, {data, 1, 2})),
+      "weight.n");
 }
 
 TEST_F(DispatchDeathTest, MoreThreadsThanThePlanKnowsIsABug) {

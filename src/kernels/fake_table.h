@@ -67,7 +67,7 @@ inline Variant matmul_row(const char* name, NumericsClass numerics, Isa isa, Mat
 
 // References of every op; matmul also exact (scalar, AVX2) and, for q4_1 alone, fast (AVX2, with
 // bands and scratch).
-inline std::array<Variant, 15> table() {
+inline std::array<Variant, 25> table() {
   Variant fast =
       matmul_row(kFastAvx2, NumericsClass::kFast, Isa::kAvx2, matmul_with_scratch<kFastAvx2>);
   fast.supports = only_q4_1;
@@ -86,6 +86,16 @@ inline std::array<Variant, 15> table() {
           reference_row<AddBiasArgs>(Op::kAddBias),
           reference_row<ScaleArgs>(Op::kScale),
           reference_row<AttentionArgs>(Op::kWindowAttention),
+          reference_row<CausalConvArgs>(Op::kCausalConv),
+          reference_row<GatedDeltaRuleArgs>(Op::kGatedDeltaRule),
+          reference_row<GatedRmsNormArgs>(Op::kGatedRmsNorm),
+          reference_row<SplitGateArgs>(Op::kSplitGate),
+          reference_row<SigmoidGateArgs>(Op::kSigmoidGate),
+          reference_row<GatedAddArgs>(Op::kGatedAdd),
+          reference_row<ConcatArgs>(Op::kConcat),
+          reference_row<RouteArgs>(Op::kRoute),
+          reference_row<ExpertMatmulSwigluArgs>(Op::kExpertMatmulSwiglu),
+          reference_row<ExpertMatmulCombineArgs>(Op::kExpertMatmulCombine),
           matmul_row(kExactScalar, NumericsClass::kExact, Isa::kScalar,
                      kernel<MatmulArgs, kExactScalar>),
           matmul_row(kExactAvx2, NumericsClass::kExact, Isa::kAvx2, kernel<MatmulArgs, kExactAvx2>),

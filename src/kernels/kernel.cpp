@@ -5,17 +5,6 @@
 #include "kernels/dispatch.h"
 
 namespace reckon::kernels {
-namespace {
-
-template <typename Args>
-void count(KernelContext& context, const char* variant, const char* source_hash, const Args& args,
-           const KernelParams& params) {
-  if (context.trace == nullptr) return;
-  context.trace->stamp(variant, source_hash, call_of(args, context.trace->phase()), params);
-}
-
-}  // namespace
-
 void parallel_for(KernelContext& context, int64_t tasks,
                   void (*task)(void* argument, int64_t i, int thread), void* argument) {
   context.threads->parallel_for(tasks, task, argument);
@@ -41,79 +30,38 @@ void fail(KernelContext& context, const char* message) {
   if (context.error.empty()) context.error = message;
 }
 
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const EmbeddingArgs& args) {
-  count(context, variant, source_hash, args, {});
+template <typename Args>
+void stamp(KernelContext& context, const char* variant, const char* source_hash, const Args& args) {
+  if (context.trace == nullptr) return;
+  KernelParams params;
+  if constexpr (requires { args.params; }) params = args.params;
+  context.trace->stamp(variant, source_hash, call_of(args, context.trace->phase()), params);
 }
 
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const RmsNormArgs& args) {
-  count(context, variant, source_hash, args, {});
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const MatmulArgs& args) {
-  count(context, variant, source_hash, args, args.params);
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const RopeArgs& args) {
-  count(context, variant, source_hash, args, {});
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const AttentionArgs& args) {
-  count(context, variant, source_hash, args, {});
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const SwigluArgs& args) {
-  count(context, variant, source_hash, args, {});
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const GegluArgs& args) {
-  count(context, variant, source_hash, args, {});
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const AddBiasArgs& args) {
-  count(context, variant, source_hash, args, {});
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const ScaleArgs& args) {
-  count(context, variant, source_hash, args, {});
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const AddArgs& args) {
-  count(context, variant, source_hash, args, {});
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const SampleArgs& args) {
-  count(context, variant, source_hash, args, {});
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const AddRmsNormArgs& args) {
-  count(context, variant, source_hash, args, {});
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const MatmulGroupArgs& args) {
-  count(context, variant, source_hash, args, args.params);
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const MatmulSwigluArgs& args) {
-  count(context, variant, source_hash, args, args.params);
-}
-
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const RopeAttentionArgs& args) {
-  count(context, variant, source_hash, args, {});
-}
+template void stamp(KernelContext&, const char*, const char*, const EmbeddingArgs&);
+template void stamp(KernelContext&, const char*, const char*, const RmsNormArgs&);
+template void stamp(KernelContext&, const char*, const char*, const MatmulArgs&);
+template void stamp(KernelContext&, const char*, const char*, const RopeArgs&);
+template void stamp(KernelContext&, const char*, const char*, const AttentionArgs&);
+template void stamp(KernelContext&, const char*, const char*, const SwigluArgs&);
+template void stamp(KernelContext&, const char*, const char*, const AddArgs&);
+template void stamp(KernelContext&, const char*, const char*, const SampleArgs&);
+template void stamp(KernelContext&, const char*, const char*, const GegluArgs&);
+template void stamp(KernelContext&, const char*, const char*, const AddBiasArgs&);
+template void stamp(KernelContext&, const char*, const char*, const ScaleArgs&);
+template void stamp(KernelContext&, const char*, const char*, const CausalConvArgs&);
+template void stamp(KernelContext&, const char*, const char*, const GatedDeltaRuleArgs&);
+template void stamp(KernelContext&, const char*, const char*, const GatedRmsNormArgs&);
+template void stamp(KernelContext&, const char*, const char*, const SplitGateArgs&);
+template void stamp(KernelContext&, const char*, const char*, const SigmoidGateArgs&);
+template void stamp(KernelContext&, const char*, const char*, const GatedAddArgs&);
+template void stamp(KernelContext&, const char*, const char*, const ConcatArgs&);
+template void stamp(KernelContext&, const char*, const char*, const RouteArgs&);
+template void stamp(KernelContext&, const char*, const char*, const ExpertMatmulSwigluArgs&);
+template void stamp(KernelContext&, const char*, const char*, const ExpertMatmulCombineArgs&);
+template void stamp(KernelContext&, const char*, const char*, const AddRmsNormArgs&);
+template void stamp(KernelContext&, const char*, const char*, const MatmulGroupArgs&);
+template void stamp(KernelContext&, const char*, const char*, const MatmulSwigluArgs&);
+template void stamp(KernelContext&, const char*, const char*, const RopeAttentionArgs&);
 
 }  // namespace reckon::kernels

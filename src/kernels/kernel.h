@@ -1,19 +1,22 @@
 // What a kernel variant is: a plain function of plain arguments and a context. The argument
-// structs are the contract of each op; `reference/` says the same in loops.
+// structs, those of recurrent_args.h and expert_args.h included, are the contract of each op;
+// `reference/` says the same in loops.
 //
 // Plain types only: included by files compiled for one instruction set, which must not pull inline
 // functions of the standard library into their object code.
 //
 // Rules for every variant:
 //  - its first act is stamp(context, kName, kSourceHash, args): the trace must see what ran;
-//  - it writes only `out` (and, for attention, the cache rows of its own tokens);
+//  - it writes only `out` (and, for ops with a cache or a state, what its own tokens put there);
 //  - it takes no memory but scratch(), which the variants table declares;
 //  - each output row depends on its own inputs only, never on the thread count.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/expert_args.h"
 #include "kernels/op.h"
+#include "kernels/recurrent_args.h"
 
 namespace reckon::kernels {
 
@@ -213,41 +216,24 @@ using AddBiasFn = void (*)(const AddBiasArgs&, KernelContext&);
 using ScaleFn = void (*)(const ScaleArgs&, KernelContext&);
 using AddFn = void (*)(const AddArgs&, KernelContext&);
 using SampleFn = void (*)(const SampleArgs&, KernelContext&);
+using CausalConvFn = void (*)(const CausalConvArgs&, KernelContext&);
+using GatedDeltaRuleFn = void (*)(const GatedDeltaRuleArgs&, KernelContext&);
+using GatedRmsNormFn = void (*)(const GatedRmsNormArgs&, KernelContext&);
+using SplitGateFn = void (*)(const SplitGateArgs&, KernelContext&);
+using SigmoidGateFn = void (*)(const SigmoidGateArgs&, KernelContext&);
+using GatedAddFn = void (*)(const GatedAddArgs&, KernelContext&);
+using ConcatFn = void (*)(const ConcatArgs&, KernelContext&);
+using RouteFn = void (*)(const RouteArgs&, KernelContext&);
+using ExpertMatmulSwigluFn = void (*)(const ExpertMatmulSwigluArgs&, KernelContext&);
+using ExpertMatmulCombineFn = void (*)(const ExpertMatmulCombineArgs&, KernelContext&);
 using AddRmsNormFn = void (*)(const AddRmsNormArgs&, KernelContext&);
 using MatmulGroupFn = void (*)(const MatmulGroupArgs&, KernelContext&);
 using MatmulSwigluFn = void (*)(const MatmulSwigluArgs&, KernelContext&);
 using RopeAttentionFn = void (*)(const RopeAttentionArgs&, KernelContext&);
 
 // Counts one run of `variant` (its compile-time name) with the shape that it was really given.
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const EmbeddingArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const RmsNormArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const MatmulArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const RopeArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const AttentionArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const SwigluArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const AddArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const GegluArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const AddBiasArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const ScaleArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const SampleArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const AddRmsNormArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const MatmulGroupArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const MatmulSwigluArgs& args);
-void stamp(KernelContext& context, const char* variant, const char* source_hash,
-           const RopeAttentionArgs& args);
+// Defined for the arguments of every op, in kernel.cpp.
+template <typename Args>
+void stamp(KernelContext& context, const char* variant, const char* source_hash, const Args& args);
 
 }  // namespace reckon::kernels

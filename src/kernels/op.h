@@ -11,8 +11,7 @@ enum class DType : uint8_t;
 
 namespace kernels {
 
-// The last four but kSample are compositions of others that a backend may run as one kernel
-// (ops.h).
+// The last four are compositions of others that a backend may run as one kernel (ops.h).
 enum class Op : uint8_t {
   kEmbedding,
   kRmsNorm,
@@ -26,12 +25,22 @@ enum class Op : uint8_t {
   kAddBias,
   kScale,
   kWindowAttention,
+  kCausalConv,
+  kGatedDeltaRule,
+  kGatedRmsNorm,
+  kSplitGate,
+  kSigmoidGate,
+  kGatedAdd,
+  kConcat,
+  kRoute,
+  kExpertMatmulSwiglu,
+  kExpertMatmulCombine,
   kAddRmsNorm,
   kMatmulGroup,
   kMatmulSwiglu,
   kRopeAttention,
 };
-inline constexpr int kOpCount = 16;
+inline constexpr int kOpCount = 26;
 constexpr bool is_composition(Op op) {
   return op >= Op::kAddRmsNorm;
 }
@@ -84,6 +93,15 @@ struct KernelParams {
 //   sample     rows of n logits
 //   geglu, add_bias, scale  rows x k
 //   window_attention  as attention, of `window` positions
+//   causal_conv       rows x k channels, groups positions wide
+//   gated_delta_rule  rows of n value heads of width m, over groups key heads of width k
+//   gated_rms_norm    as rms_norm
+//   split_gate        rows of n heads of width k
+//   sigmoid_gate, gated_add  rows x k
+//   concat            rows of n and of k columns
+//   route             rows of n experts, m of them selected
+//   expert_matmul_swiglu, expert_matmul_combine
+//                     rows tokens, each to m of groups experts with weights [n, k]
 //   add_rms_norm    rows x k
 //   matmul_group    rows x k activations times groups weights with n rows in all
 //   matmul_swiglu   rows x k activations times two weights [n, k]
@@ -99,6 +117,7 @@ struct OpCall {
   int64_t groups = 0;
   int64_t window = 0;
   bool in_panels = false;  // of a matmul: whether its weight is laid out in panels, too
+  int64_t m = 0;
 
   friend bool operator==(const OpCall&, const OpCall&) = default;
 };

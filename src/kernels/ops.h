@@ -39,6 +39,25 @@ struct KvCache {
   int64_t window = 0;  // the last positions that a query sees, its own too; 0: all
 };
 
+// One layer's past inputs of a causal convolution, [ring, channels] (CausalConvArgs says how many a
+// caller needs); data may be null in a dry run, as below.
+struct ConvState {
+  float* inputs = nullptr;
+  int64_t ring = 0, channels = 0;
+};
+
+// One layer's states of the gated delta rule, [slots, value_heads, key_dim, value_dim].
+struct DeltaState {
+  float* states = nullptr;
+  int64_t slots = 0, key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
+};
+
+// What a layer's decay is made of, [value_heads] of float32 each.
+struct DeltaGates {
+  const Weight* a_log = nullptr;
+  const Weight* dt_bias = nullptr;
+};
+
 struct Sampling {
   double temperature = 0;  // 0: greedy
   double uniform = 0;      // a random number in [0, 1), used where the temperature is above 0
@@ -67,6 +86,33 @@ class Ops {
   virtual Status scale(Activation x, float factor) = 0;           // in place
   // logits [rows, vocabulary]; one pick a row, in the backend's memory
   virtual Status sample(Activation logits, const Sampling& sampling, std::span<Pick> picks) = 0;
+
+  // x [rows, channels], weight [channels, width] of float32, out [rows, channels] but not x
+  virtual Status causal_conv(Activation x, const Weight& weight, const ConvState& state,
+                             int64_t first_position, Activation out) = 0;
+  // qkv [rows, 2 * key_heads * key_dim + value_heads * value_dim]; a, b [rows, value_heads];
+  // out [rows, value_heads * value_dim]
+  virtual Status gated_delta_rule(Activation qkv, Activation a, Activation b,
+                                  const DeltaGates& gates, const DeltaState& state,
+                                  int64_t first_position, Activation out) = 0;
+  // x, z, out [rows, groups * weight.k], as rms_norm
+  virtual Status gated_rms_norm(Activation x, Activation z, const Weight& weight, float epsilon,
+                                Activation out) = 0;
+  // x [rows, heads * 2 * dim]; q, gate [rows, heads * dim]
+  virtual Status split_gate(Activation x, int64_t heads, Activation q, Activation gate) = 0;
+  virtual Status sigmoid_gate(Activation x, Activation gate) = 0;  // of one shape; x in place
+  // y, out [rows, k], gate [rows, 1]
+  virtual Status gated_add(Activation y, Activation gate, Activation out) = 0;
+  // out [rows, a.columns + b.columns]
+  virtual Status concat(Activation a, Activation b, Activation out) = 0;
+  // logits [rows, experts], selection [rows, 2 * top_k] (expert_args.h)
+  virtual Status route(Activation logits, RouteWeights weights, Activation selection) = 0;
+  // x [rows, k]; gate, up [experts * inner, k] of one type; out [rows * top_k, inner]
+  virtual Status expert_matmul_swiglu(Activation x, Activation selection, const Weight& gate,
+                                      const Weight& up, int64_t experts, Activation out) = 0;
+  // x [rows * top_k, inner], down [experts * n, inner], out [rows, n]
+  virtual Status expert_matmul_combine(Activation x, Activation selection, const Weight& down,
+                                       int64_t experts, Activation out) = 0;
 
   // Compositions. Each is one kernel where the backend has one for the call and the numerics class
   // that the phase asks for, and the ops that it stands for where not.

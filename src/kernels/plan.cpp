@@ -61,7 +61,8 @@ std::string absence(std::span<const Variant> table, const OpCall& call, Numerics
                     const IsaLimit& limit) {
   std::string text =
       "no " + std::string(numerics_name(numerics)) + " variant of " + std::string(op_name(call.op));
-  if (call.op == Op::kMatmul || call.op == Op::kEmbedding) {
+  if (call.op == Op::kMatmul || call.op == Op::kEmbedding || call.op == Op::kExpertMatmulSwiglu ||
+      call.op == Op::kExpertMatmulCombine) {
     text += " for " + std::string(dtype_name(call.weight_type));
   }
   for (const Variant& row : table) {

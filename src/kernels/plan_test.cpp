@@ -52,7 +52,7 @@ class Plan : public ::testing::Test {
     });
   }
 
-  std::array<Variant, 15> table_ = fake::table();
+  std::array<Variant, 25> table_ = fake::table();
 };
 
 TEST_F(Plan, EachPhaseGetsItsClass) {

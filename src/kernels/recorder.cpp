@@ -62,6 +62,53 @@ Status Recorder::sample(Activation logits, const Sampling& sampling, std::span<P
   return record(call_of(sample_args(logits, sampling, picks), phase_));
 }
 
+Status Recorder::causal_conv(Activation x, const Weight& weight, const ConvState& state,
+                             int64_t first_position, Activation out) {
+  return record(call_of(causal_conv_args(x, weight, state, first_position, out), phase_));
+}
+
+Status Recorder::gated_delta_rule(Activation qkv, Activation a, Activation b,
+                                  const DeltaGates& gates, const DeltaState& state,
+                                  int64_t first_position, Activation out) {
+  return record(
+      call_of(gated_delta_rule_args(qkv, a, b, gates, state, first_position, out), phase_));
+}
+
+Status Recorder::gated_rms_norm(Activation x, Activation z, const Weight& weight, float epsilon,
+                                Activation out) {
+  return record(call_of(gated_rms_norm_args(x, z, weight, epsilon, out), phase_));
+}
+
+Status Recorder::split_gate(Activation x, int64_t heads, Activation q, Activation gate) {
+  return record(call_of(split_gate_args(x, heads, q, gate), phase_));
+}
+
+Status Recorder::sigmoid_gate(Activation x, Activation gate) {
+  return record(call_of(sigmoid_gate_args(x, gate), phase_));
+}
+
+Status Recorder::gated_add(Activation y, Activation gate, Activation out) {
+  return record(call_of(gated_add_args(y, gate, out), phase_));
+}
+
+Status Recorder::concat(Activation a, Activation b, Activation out) {
+  return record(call_of(concat_args(a, b, out), phase_));
+}
+
+Status Recorder::route(Activation logits, RouteWeights weights, Activation selection) {
+  return record(call_of(route_args(logits, weights, selection), phase_));
+}
+
+Status Recorder::expert_matmul_swiglu(Activation x, Activation selection, const Weight& gate,
+                                      const Weight& up, int64_t experts, Activation out) {
+  return record(call_of(expert_matmul_swiglu_args(x, selection, gate, up, experts, out), phase_));
+}
+
+Status Recorder::expert_matmul_combine(Activation x, Activation selection, const Weight& down,
+                                       int64_t experts, Activation out) {
+  return record(call_of(expert_matmul_combine_args(x, selection, down, experts, out), phase_));
+}
+
 Status Recorder::run_fused(const AddRmsNormArgs& args) {
   return record(call_of(args, phase_));
 }

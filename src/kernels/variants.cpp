@@ -64,6 +64,26 @@ std::string_view op_name(Op op) {
       return "scale";
     case Op::kWindowAttention:
       return "window_attention";
+    case Op::kCausalConv:
+      return "causal_conv";
+    case Op::kGatedDeltaRule:
+      return "gated_delta_rule";
+    case Op::kGatedRmsNorm:
+      return "gated_rms_norm";
+    case Op::kSplitGate:
+      return "split_gate";
+    case Op::kSigmoidGate:
+      return "sigmoid_gate";
+    case Op::kGatedAdd:
+      return "gated_add";
+    case Op::kConcat:
+      return "concat";
+    case Op::kRoute:
+      return "route";
+    case Op::kExpertMatmulSwiglu:
+      return "expert_matmul_swiglu";
+    case Op::kExpertMatmulCombine:
+      return "expert_matmul_combine";
     case Op::kAddRmsNorm:
       return "add_rms_norm";
     case Op::kMatmulGroup:
@@ -161,8 +181,22 @@ std::string shape_text(const OpCall& call) {
     case Op::kMatmulGroup:
     case Op::kMatmulSwiglu:
       return rows + by(call.n) + by(call.k) + " " + std::string(dtype_name(call.weight_type));
+    case Op::kExpertMatmulSwiglu:
+    case Op::kExpertMatmulCombine:
+      return rows + by(call.n) + by(call.k) + " experts=" + std::to_string(call.m) + "/" +
+             std::to_string(call.groups) + " " + std::string(dtype_name(call.weight_type));
     case Op::kRope:
+    case Op::kSplitGate:
       return rows + by(call.n) + by(call.k);
+    case Op::kConcat:
+      return rows + "x" + std::to_string(call.n) + "+" + std::to_string(call.k);
+    case Op::kRoute:
+      return rows + by(call.n) + " top=" + std::to_string(call.m);
+    case Op::kCausalConv:
+      return rows + by(call.k) + " width=" + std::to_string(call.groups);
+    case Op::kGatedDeltaRule:
+      return rows + by(call.n) + by(call.m) + " key_heads=" + std::to_string(call.groups) +
+             by(call.k);
     case Op::kAttention:
     case Op::kWindowAttention:
     case Op::kRopeAttention:
@@ -179,6 +213,9 @@ std::string shape_text(const OpCall& call) {
     case Op::kGeglu:
     case Op::kAddBias:
     case Op::kScale:
+    case Op::kGatedRmsNorm:
+    case Op::kSigmoidGate:
+    case Op::kGatedAdd:
     case Op::kAddRmsNorm:
       return rows + by(call.k);
   }

@@ -17,9 +17,12 @@
 namespace reckon::kernels {
 
 // In the order of Op; attention with and without a window has one type.
-using KernelFn = std::variant<EmbeddingFn, RmsNormFn, MatmulFn, RopeFn, AttentionFn, SwigluFn,
-                              AddFn, SampleFn, GegluFn, AddBiasFn, ScaleFn, AddRmsNormFn,
-                              MatmulGroupFn, MatmulSwigluFn, RopeAttentionFn>;
+using KernelFn =
+    std::variant<EmbeddingFn, RmsNormFn, MatmulFn, RopeFn, AttentionFn, SwigluFn, AddFn, SampleFn,
+                 GegluFn, AddBiasFn, ScaleFn, CausalConvFn, GatedDeltaRuleFn, GatedRmsNormFn,
+                 SplitGateFn, SigmoidGateFn, GatedAddFn, ConcatFn, RouteFn, ExpertMatmulSwigluFn,
+                 ExpertMatmulCombineFn, AddRmsNormFn, MatmulGroupFn, MatmulSwigluFn,
+                 RopeAttentionFn>;
 
 struct Variant {
   Op op = Op::kMatmul;

@@ -58,6 +58,21 @@ TEST(Variants, CallsAreWrittenByTheirOp) {
   EXPECT_EQ(text(Op::kAddBias, DType::kF32, 0), "5x64");
   EXPECT_EQ(shape_text({Op::kWindowAttention, Phase::kPrefill, DType::kF32, 5, 9, 64, 3, 512}),
             "5x9x64 kv_heads=3 window=512");
+  const auto text_with_m = [](Op op, DType type, int64_t groups) {
+    OpCall call{op, Phase::kPrefill, type, 5, 9, 64, groups};
+    call.m = 2;
+    return shape_text(call);
+  };
+  EXPECT_EQ(text(Op::kCausalConv, DType::kF32, 4), "5x64 width=4");
+  EXPECT_EQ(text_with_m(Op::kGatedDeltaRule, DType::kF32, 3), "5x9x2 key_heads=3x64");
+  EXPECT_EQ(text(Op::kGatedRmsNorm, DType::kF32, 0), "5x64");
+  EXPECT_EQ(text(Op::kSplitGate, DType::kF32, 0), "5x9x64");
+  EXPECT_EQ(text(Op::kSigmoidGate, DType::kF32, 0), "5x64");
+  EXPECT_EQ(text(Op::kGatedAdd, DType::kF32, 0), "5x64");
+  EXPECT_EQ(text(Op::kConcat, DType::kF32, 0), "5x9+64");
+  EXPECT_EQ(text_with_m(Op::kRoute, DType::kF32, 0), "5x9 top=2");
+  EXPECT_EQ(text_with_m(Op::kExpertMatmulSwiglu, DType::kP4, 8), "5x9x64 experts=2/8 p4");
+  EXPECT_EQ(text_with_m(Op::kExpertMatmulCombine, DType::kP4, 8), "5x9x64 experts=2/8 p4");
   EXPECT_EQ(params_text({}), "");
   EXPECT_EQ(params_text({TileOrder::kBand8}), "tile_order=band8");
 }

@@ -4,16 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
-#include "kernels/cpu/kernel_testing.h"
+#include "kernels/cpu/variants_testing.h"
 
 namespace reckon::kernels {
 namespace {
 
+using testing::exact_rows;
 using testing::Random;
 using testing::Runner;
+using testing::same_bits;
 
 constexpr DType kWeightTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16, DType::kQ8_0,
                                   DType::kQ4_0, DType::kQ4_1, DType::kQ4_K, DType::kQ6_K,
@@ -28,20 +29,6 @@ bool takes_any_k(DType type) {
 int64_t columns_for(DType type, int64_t k) {
   const int64_t block = pads_rows(type) ? 1 : block_elements(type);
   return (k + block - 1) / block * block;
-}
-
-std::vector<const Variant*> exact_rows(Op op) {
-  std::vector<const Variant*> rows;
-  for (const Variant& row : all_variants()) {
-    if (row.op != op || row.numerics != NumericsClass::kExact) continue;
-    const std::string missing = testing::missing_isa(row);
-    if (missing.empty()) {
-      rows.push_back(&row);
-    } else {
-      std::cout << "skipped: " << missing << "\n";
-    }
-  }
-  return rows;
 }
 
 // The exact kernels that multiply a weight of the type.
@@ -85,10 +72,6 @@ struct Matmul {
     return out;
   }
 };
-
-bool same_bits(const float* a, const float* b, int64_t count) {
-  return std::memcmp(a, b, static_cast<size_t>(count) * sizeof(float)) == 0;
-}
 
 TEST(ExactMatmul, RowsDoNotDependOnTheBatchNorOnThreads) {
   constexpr int64_t kRows = 33;

@@ -137,12 +137,11 @@ class Runner {
   // Runs the row on the arguments. `wanted` is what a matmul is asked for.
   template <typename Args>
   void run(const Variant& row, Args args, KernelParams wanted = {}) {
-    std::vector<uint8_t> panels;
-    if constexpr (std::is_same_v<Args, MatmulArgs>) panels = panels_for(row, args);
+    const Panels panels = panels_for(row, args);
     const OpCall call = call_of(args, Phase::kPrefill);
     const KernelParams params =
         row.effective == nullptr ? KernelParams{} : row.effective(call, wanted, detect_cpu());
-    if constexpr (std::is_same_v<Args, MatmulArgs>) args.params = params;
+    if constexpr (requires { args.params; }) args.params = params;
     const uint64_t bytes =
         row.scratch_bytes == nullptr ? 0 : row.scratch_bytes(call, params, pool_.threads());
     // Rounded up to the alignment, as aligned_alloc wants it; filled with NaNs, so that a kernel
@@ -162,14 +161,33 @@ class Runner {
   [[nodiscard]] Trace& trace() { return trace_; }
 
  private:
+  using Panels = std::vector<std::vector<uint8_t>>;
+
   // Gives the arguments what the row reads.
-  static std::vector<uint8_t> panels_for(const Variant& row, MatmulArgs& args) {
-    args.in_panels = in_panels(call_of(args, Phase::kPrefill)).in_panels;
-    if (row.layout != WeightLayout::kPanels) return {};
-    std::vector<uint8_t> panels(panel_bytes(args.weight_type, args.n, args.k));
-    lay_out_panels(args.weight_type, args.weight, args.n, args.k, panels.data());
-    args.panels = panels.data();
+  template <typename Args>
+  static Panels panels_for(const Variant& row, Args& args) {
+    Panels panels;
+    if constexpr (requires { args.in_panels; }) {
+      args.in_panels = in_panels(call_of(args, Phase::kPrefill)).in_panels;
+      if (row.layout == WeightLayout::kPanels) lay_out(args, panels);
+    }
     return panels;
+  }
+  static void lay_out(MatmulArgs& args, Panels& panels) {
+    args.panels = lay_out(args.weight, args, args.n, panels);
+  }
+  static void lay_out(ExpertMatmulSwigluArgs& args, Panels& panels) {
+    args.gate_panels = lay_out(args.gate, args, args.experts * args.n, panels);
+    args.up_panels = lay_out(args.up, args, args.experts * args.n, panels);
+  }
+  static void lay_out(ExpertMatmulCombineArgs& args, Panels& panels) {
+    args.down_panels = lay_out(args.down, args, args.experts * args.n, panels);
+  }
+  template <typename Args>
+  static const void* lay_out(const void* rows, const Args& args, int64_t n, Panels& panels) {
+    panels.emplace_back(panel_bytes(args.weight_type, n, args.k));
+    lay_out_panels(args.weight_type, rows, n, args.k, panels.back().data());
+    return panels.back().data();
   }
 
   ThreadPool pool_;

@@ -2,27 +2,15 @@
 // score, the second computes each score again and adds up weights (float64) and weighted values
 // (float32), both in ascending order of positions. It costs a second look at the keys and needs
 // no scratch, whatever the context; no running maximum is ever rescaled.
-// A score is a float32 dot product of eight interleaved sums (element i goes to sum i mod 8),
-// added as ((0+1)+(2+3))+((4+5)+(6+7)), so that compilers can vectorise it in the stated order.
+// A score is the dot product of dot.h.
 #include <cmath>
 
 #include "kernels/reference/attention.hash.h"
+#include "kernels/reference/dot.h"
 #include "kernels/reference/kernels.h"
 
 namespace reckon::kernels::reference {
 namespace {
-
-constexpr int64_t kLanes = 8;
-
-float dot(const float* a, const float* b, int64_t n) {
-  float sums[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int64_t l = 0; l < kLanes; ++l) sums[l] += a[i + l] * b[i + l];
-  }
-  for (; i < n; ++i) sums[i % kLanes] += a[i] * b[i];
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-}
 
 void store_rows(const AttentionArgs& args) {
   auto* cache_k = static_cast<float*>(args.cache_k);

@@ -24,9 +24,21 @@ void add(const AddArgs& args, KernelContext& context);
 void add_bias(const AddBiasArgs& args, KernelContext& context);
 void scale(const ScaleArgs& args, KernelContext& context);
 void sample(const SampleArgs& args, KernelContext& context);
+void causal_conv(const CausalConvArgs& args, KernelContext& context);
+void gated_delta_rule(const GatedDeltaRuleArgs& args, KernelContext& context);
+void gated_rms_norm(const GatedRmsNormArgs& args, KernelContext& context);
+void split_gate(const SplitGateArgs& args, KernelContext& context);
+void sigmoid_gate(const SigmoidGateArgs& args, KernelContext& context);
+void gated_add(const GatedAddArgs& args, KernelContext& context);
+void concat(const ConcatArgs& args, KernelContext& context);
+void route(const RouteArgs& args, KernelContext& context);
+void expert_matmul_swiglu(const ExpertMatmulSwigluArgs& args, KernelContext& context);
+void expert_matmul_combine(const ExpertMatmulCombineArgs& args, KernelContext& context);
 
 // Scratch that matmul needs: the activations transposed and a few float32 weight rows a thread.
 [[nodiscard]] uint64_t matmul_scratch_bytes(int64_t rows, int64_t k, int threads);
+// Scratch of the expert matmuls: `matrices` float32 weight rows a thread.
+[[nodiscard]] uint64_t expert_scratch_bytes(int64_t matrices, int64_t k, int threads);
 
 [[nodiscard]] const char* embedding_hash();
 [[nodiscard]] const char* rms_norm_hash();
@@ -39,5 +51,14 @@ void sample(const SampleArgs& args, KernelContext& context);
 [[nodiscard]] const char* add_bias_hash();
 [[nodiscard]] const char* scale_hash();
 [[nodiscard]] const char* sample_hash();
+[[nodiscard]] const char* causal_conv_hash();
+[[nodiscard]] const char* gated_delta_rule_hash();
+[[nodiscard]] const char* gated_rms_norm_hash();
+[[nodiscard]] const char* split_gate_hash();
+[[nodiscard]] const char* sigmoid_gate_hash();
+[[nodiscard]] const char* gated_add_hash();
+[[nodiscard]] const char* concat_hash();
+[[nodiscard]] const char* route_hash();
+[[nodiscard]] const char* expert_matmul_hash();
 
 }  // namespace reckon::kernels::reference

@@ -21,6 +21,11 @@ uint64_t matmul_scratch(const OpCall& call, const KernelParams& /*params*/, int 
   return reference::matmul_scratch_bytes(call.rows, call.k, threads);
 }
 
+template <int64_t kMatrices>
+uint64_t expert_scratch(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return reference::expert_scratch_bytes(kMatrices, call.k, threads);
+}
+
 Variant row(Op op, KernelFn function, const char* source_hash) {
   Variant variant;
   variant.op = op;
@@ -46,6 +51,12 @@ std::vector<Variant> make_table() {
   attention.supports = supports_attention;
   Variant window = attention;
   window.op = Op::kWindowAttention;
+  Variant swiglu = weight_row(Op::kExpertMatmulSwiglu, reference::expert_matmul_swiglu,
+                              reference::expert_matmul_hash());
+  swiglu.scratch_bytes = expert_scratch<2>;
+  Variant combine = weight_row(Op::kExpertMatmulCombine, reference::expert_matmul_combine,
+                               reference::expert_matmul_hash());
+  combine.scratch_bytes = expert_scratch<1>;
   return {weight_row(Op::kEmbedding, reference::embedding, reference::embedding_hash()),
           row(Op::kRmsNorm, reference::rms_norm, reference::rms_norm_hash()),
           matmul,
@@ -57,7 +68,17 @@ std::vector<Variant> make_table() {
           row(Op::kGeglu, reference::geglu, reference::geglu_hash()),
           row(Op::kAddBias, reference::add_bias, reference::add_bias_hash()),
           row(Op::kScale, reference::scale, reference::scale_hash()),
-          window};
+          window,
+          row(Op::kCausalConv, reference::causal_conv, reference::causal_conv_hash()),
+          row(Op::kGatedDeltaRule, reference::gated_delta_rule, reference::gated_delta_rule_hash()),
+          row(Op::kGatedRmsNorm, reference::gated_rms_norm, reference::gated_rms_norm_hash()),
+          row(Op::kSplitGate, reference::split_gate, reference::split_gate_hash()),
+          row(Op::kSigmoidGate, reference::sigmoid_gate, reference::sigmoid_gate_hash()),
+          row(Op::kGatedAdd, reference::gated_add, reference::gated_add_hash()),
+          row(Op::kConcat, reference::concat, reference::concat_hash()),
+          row(Op::kRoute, reference::route, reference::route_hash()),
+          swiglu,
+          combine};
 }
 
 }  // namespace
