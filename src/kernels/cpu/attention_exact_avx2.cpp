@@ -15,6 +15,7 @@
 #include "kernels/cpu/attention_exact.h"
 #include "kernels/cpu/attention_exact_avx2.hash.h"
 #include "kernels/cpu/exp_avx2.h"
+#include "kernels/cpu/fold_avx2.h"
 
 namespace reckon::kernels::cpu {
 namespace {
@@ -28,13 +29,6 @@ struct Job {
   int64_t block_stride;
   int64_t tile_queries, tiles, threads;
 };
-
-// ((0+1)+(2+3))+((4+5)+(6+7))
-float fold(__m256 lanes) {
-  const __m256 pairs = _mm256_hadd_ps(lanes, lanes);
-  const __m256 fours = _mm256_hadd_ps(pairs, pairs);
-  return _mm_cvtss_f32(_mm_add_ss(_mm256_castps256_ps128(fours), _mm256_extractf128_ps(fours, 1)));
-}
 
 // Lane i: fold(lanes[i]).
 __m256 fold8(const __m256* lanes) {

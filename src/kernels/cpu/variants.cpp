@@ -4,6 +4,8 @@
 
 #include "kernels/cpu/attention_exact.h"
 #include "kernels/cpu/attention_fast.h"
+#include "kernels/cpu/causal_conv.h"
+#include "kernels/cpu/delta_rule.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/matmul_exact.h"
 #include "kernels/cpu/matmul_fast.h"
@@ -128,6 +130,23 @@ uint64_t rope_bytes(const OpCall& call, const KernelParams& /*params*/, int thre
   return cpu::rope_scratch_bytes(call.k, threads);
 }
 
+std::string supports_conv(const OpCall& call) {
+  if (call.groups <= cpu::kMostTaps) return "";
+  return std::to_string(call.groups) + " positions wide; it takes " +
+         std::to_string(cpu::kMostTaps) + " at most";
+}
+
+template <int64_t kLanes>
+std::string supports_delta_rule(const OpCall& call) {
+  if (call.m % kLanes == 0) return "";
+  return "value heads of " + std::to_string(call.m) + " are not a multiple of " +
+         std::to_string(kLanes);
+}
+
+uint64_t delta_rule_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::delta_scratch_bytes(call.rows, call.groups, call.n, call.k, threads);
+}
+
 Variant exact_row(Op op, const char* name, Isa isa, KernelFn function, const char* source_hash) {
   Variant variant;
   variant.op = op;
@@ -144,6 +163,28 @@ Variant matmul_row(const char* name, Isa isa, MatmulFn function, const char* sou
   variant.layout = WeightLayout::kRows;
   variant.supports = supports_exact_matmul;
   return variant;
+}
+
+void add_recurrent_rows(std::vector<Variant>& table) {
+  Variant conv = exact_row(Op::kCausalConv, cpu::kExactAvx2, Isa::kAvx2,
+                           cpu::causal_conv_exact_avx2, cpu::causal_conv_exact_avx2_hash());
+  conv.supports = supports_conv;
+  Variant delta =
+      exact_row(Op::kGatedDeltaRule, cpu::kExactAvx2, Isa::kAvx2, cpu::gated_delta_rule_exact_avx2,
+                cpu::gated_delta_rule_exact_avx2_hash());
+  delta.supports = supports_delta_rule<8>;
+  delta.scratch_bytes = delta_rule_bytes;
+  Variant wide_delta =
+      exact_row(Op::kGatedDeltaRule, cpu::kExactAvx512, Isa::kAvx512,
+                cpu::gated_delta_rule_exact_avx512, cpu::gated_delta_rule_exact_avx512_hash());
+  wide_delta.supports = supports_delta_rule<16>;
+  wide_delta.scratch_bytes = delta_rule_bytes;
+  const Variant norm =
+      exact_row(Op::kGatedRmsNorm, cpu::kExactAvx2, Isa::kAvx2, cpu::gated_rms_norm_exact_avx2,
+                cpu::gated_rms_norm_exact_avx2_hash());
+  const Variant gate = exact_row(Op::kSigmoidGate, cpu::kExactAvx2, Isa::kAvx2,
+                                 cpu::sigmoid_gate_exact_avx2, cpu::sigmoid_gate_exact_avx2_hash());
+  table.insert(table.end(), {conv, delta, wide_delta, norm, gate});
 }
 
 std::vector<Variant> make_table() {
@@ -198,8 +239,10 @@ std::vector<Variant> make_table() {
   Variant rope = exact_row(Op::kRope, cpu::kExactScalar, Isa::kScalar, cpu::rope_exact_scalar,
                            cpu::rope_exact_scalar_hash());
   rope.scratch_bytes = rope_bytes;
-  return {scalar, rope,      avx2,           panels_avx2, avx512, panels,
-          fast,   attention, fast_attention, window,      swiglu, geglu};
+  std::vector<Variant> table = {scalar, rope,      avx2,           panels_avx2, avx512, panels,
+                                fast,   attention, fast_attention, window,      swiglu, geglu};
+  add_recurrent_rows(table);
+  return table;
 }
 
 }  // namespace
