@@ -1,6 +1,7 @@
 // Micro-benchmarks of every kernel variant that this machine can run, on the shapes of SmolLM2-135M
 // (hidden 576, 9 query and 3 KV heads of 64, MLP 1536, vocabulary 49152); matmuls also on those of
-// a model of a billion weights (hidden 2048, MLP 8192).
+// a model of a billion weights (hidden 2048, MLP 8192); recurrent layers and experts on those of
+// qwen3.6-35b-a3b (hidden 2048, 16 key and 32 value heads of 128, experts of 512, 8 a row).
 //
 //   kernels_bench --benchmark_filter='matmul/exact_avx2/.*/rows:1/'
 //
@@ -156,6 +157,114 @@ void bench_add(benchmark::State& state, const Variant& row, int64_t rows, int th
   measure(state, row, args, threads, [](AddArgs&, int64_t) {});
 }
 
+// States rotate like weights: each layer has its own.
+void bench_delta_rule(benchmark::State& state, const Variant& row, int64_t rows, int threads) {
+  constexpr int64_t kKeyHeads = 16, kValueHeads = 32, kDim = 128;
+  constexpr int64_t kWidth = (2 * kKeyHeads + kValueHeads) * kDim;
+  constexpr int64_t kState = kValueHeads * kDim * kDim;
+  constexpr int64_t kCopies = 32;
+  const Buffer qkv = random_floats(rows * kWidth), gates = random_floats(rows * kValueHeads);
+  const Buffer states = random_floats(kCopies * kState);
+  const Buffer out = random_floats(rows * kValueHeads * kDim);
+  const GatedDeltaRuleArgs args{.qkv = qkv.floats(),
+                                .a = gates.floats(),
+                                .b = gates.floats(),
+                                .a_log = gates.floats(),
+                                .dt_bias = gates.floats(),
+                                .states = states.floats(),
+                                .out = out.floats(),
+                                .rows = rows,
+                                .key_heads = kKeyHeads,
+                                .value_heads = kValueHeads,
+                                .key_dim = kDim,
+                                .value_dim = kDim,
+                                .slots = 1,
+                                .first_position = 1000};
+  measure(state, row, args, threads, [&](GatedDeltaRuleArgs& a, int64_t iteration) {
+    a.states = states.floats() + iteration % kCopies * kState;
+  });
+  state.SetBytesProcessed(state.iterations() * 2 * kState * static_cast<int64_t>(sizeof(float)));
+}
+
+void bench_causal_conv(benchmark::State& state, const Variant& row, int64_t rows, int threads) {
+  constexpr int64_t kChannels = 8192, kWidth = 4, kRing = 8;
+  const Buffer x = random_floats(rows * kChannels), weight = random_floats(kChannels * kWidth);
+  const Buffer inputs = random_floats(kRing * kChannels), out = random_floats(rows * kChannels);
+  const CausalConvArgs args{x.floats(), weight.floats(), inputs.floats(), out.floats(), rows,
+                            kChannels,  kWidth,          kRing,           1000};
+  measure(state, row, args, threads, [](CausalConvArgs&, int64_t) {});
+}
+
+// Selections of random experts, as [rows, 2 * top_k] words.
+Buffer random_selections(int64_t rows, int64_t experts, int64_t top_k) {
+  std::minstd_rand random(3);
+  Buffer selection(static_cast<uint64_t>(rows * 2 * top_k) * sizeof(float));
+  for (int64_t r = 0; r < rows; ++r) {
+    auto* ids = reinterpret_cast<int32_t*>(selection.floats() + r * 2 * top_k);
+    const auto step = static_cast<int64_t>(random()) % (experts / top_k);
+    for (int64_t j = 0; j < top_k; ++j) {
+      ids[j] = static_cast<int32_t>(j * (experts / top_k) + step);
+      selection.floats()[r * 2 * top_k + top_k + j] = 0.125F;
+    }
+  }
+  return selection;
+}
+
+constexpr int64_t kExperts = 128, kTopK = 8, kHidden = 2048, kExpertWidth = 512;
+
+// One of each matrix: a row's experts are others than those of the row before.
+void bench_expert_swiglu(benchmark::State& state, const Variant& row, DType type, int64_t rows,
+                         int threads) {
+  const Buffer x = random_floats(rows * kHidden);
+  const Buffer weights = random_weights(kExperts * kExpertWidth * row_bytes(type, kHidden));
+  const Buffer selections = random_selections(kExperts, kExperts, kTopK);
+  const Buffer out = random_floats(rows * kTopK * kExpertWidth);
+  const ExpertMatmulSwigluArgs args{.x = x.floats(),
+                                    .selection = selections.floats(),
+                                    .gate = weights.bytes(),
+                                    .up = weights.bytes(),
+                                    .weight_type = type,
+                                    .out = out.floats(),
+                                    .rows = rows,
+                                    .experts = kExperts,
+                                    .top_k = kTopK,
+                                    .n = kExpertWidth,
+                                    .k = kHidden};
+  measure(state, row, args, threads, [&](ExpertMatmulSwigluArgs& a, int64_t iteration) {
+    a.selection = selections.floats() + iteration % (kExperts - rows + 1) * 2 * kTopK;
+  });
+  state.SetItemsProcessed(state.iterations() * rows);
+}
+
+void bench_expert_combine(benchmark::State& state, const Variant& row, DType type, int64_t rows,
+                          int threads) {
+  const Buffer x = random_floats(rows * kTopK * kExpertWidth);
+  const Buffer weights = random_weights(kExperts * kHidden * row_bytes(type, kExpertWidth));
+  const Buffer selections = random_selections(kExperts, kExperts, kTopK);
+  const Buffer out = random_floats(rows * kHidden);
+  const ExpertMatmulCombineArgs args{.x = x.floats(),
+                                     .selection = selections.floats(),
+                                     .down = weights.bytes(),
+                                     .weight_type = type,
+                                     .out = out.floats(),
+                                     .rows = rows,
+                                     .experts = kExperts,
+                                     .top_k = kTopK,
+                                     .n = kHidden,
+                                     .k = kExpertWidth};
+  measure(state, row, args, threads, [&](ExpertMatmulCombineArgs& a, int64_t iteration) {
+    a.selection = selections.floats() + iteration % (kExperts - rows + 1) * 2 * kTopK;
+  });
+  state.SetItemsProcessed(state.iterations() * rows);
+}
+
+void bench_route(benchmark::State& state, const Variant& row, int64_t rows, int threads) {
+  const Buffer logits = random_floats(rows * 256), selection = random_floats(rows * 16);
+  const RouteArgs args{logits.floats(),          selection.floats(), rows, 256, 8,
+                       RouteWeights::kOfSelected};
+  measure(state, row, args, threads, [](RouteArgs&, int64_t) {});
+}
+
 std::string tail(int64_t rows, int threads) {
   return "/rows:" + std::to_string(rows) + "/threads:" + std::to_string(threads);
 }
@@ -193,8 +302,23 @@ void register_matmul(const Variant& row, int threads) {
   }
 }
 
+void register_experts(const Variant& row, int threads) {
+  if (row.layout == WeightLayout::kPanels) return;  // which are not laid out here
+  for (const DType type : {DType::kP4, DType::kBF16}) {
+    for (const int64_t rows : {1, 4, 16, 128}) {
+      const std::string name = "/" + std::string(dtype_name(type)) + tail(rows, threads);
+      const auto bench =
+          row.op == Op::kExpertMatmulSwiglu ? bench_expert_swiglu : bench_expert_combine;
+      add_benchmark(name, bench, row, type, rows, threads);
+    }
+  }
+}
+
 void register_row(const Variant& row, int threads) {
   if (row.op == Op::kMatmul) return register_matmul(row, threads);
+  if (row.op == Op::kExpertMatmulSwiglu || row.op == Op::kExpertMatmulCombine) {
+    return register_experts(row, threads);
+  }
   for (const int64_t rows : {1, 512}) {
     if (row.op == Op::kAttention) {
       for (const int64_t first : {0, 128, 1024, 4096}) {
@@ -207,6 +331,13 @@ void register_row(const Variant& row, int threads) {
     }
     if (row.op == Op::kRope) add_benchmark(tail(rows, threads), bench_rope, row, rows, threads);
     if (row.op == Op::kSwiglu) add_benchmark(tail(rows, threads), bench_swiglu, row, rows, threads);
+    if (row.op == Op::kGatedDeltaRule) {
+      add_benchmark(tail(rows, threads), bench_delta_rule, row, rows, threads);
+    }
+    if (row.op == Op::kCausalConv) {
+      add_benchmark(tail(rows, threads), bench_causal_conv, row, rows, threads);
+    }
+    if (row.op == Op::kRoute) add_benchmark(tail(rows, threads), bench_route, row, rows, threads);
     if (row.op == Op::kAdd) add_benchmark(tail(rows, threads), bench_add, row, rows, threads);
   }
 }

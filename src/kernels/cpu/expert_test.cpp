@@ -114,7 +114,9 @@ struct Experts {
   std::vector<float> x, selection;
   std::vector<uint8_t> first, second;
 
-  // `x_rows` of x are given for each row.
+  // `x_rows` of x are given for each row. Its values are without outliers and give gates of about
+  // 1, as a model's do: the errors of the two products that SwiGLU multiplies add up, and a far
+  // gate stretches them, but the tolerance is that of one product.
   Experts(DType weight_type, int64_t row_count, int64_t expert_count, int64_t selected,
           int64_t outputs, int64_t columns, int64_t x_rows, Random& random)
       : type(weight_type),
@@ -123,10 +125,11 @@ struct Experts {
         top_k(selected),
         n(outputs),
         k(columns),
-        x(random.floats(row_count * x_rows * columns)),
+        x(random.floats(row_count * x_rows * columns, 0.1F)),
         selection(static_cast<size_t>(row_count * 2 * selected)),
         first(random.weights(weight_type, expert_count * outputs, columns)),
         second(random.weights(weight_type, expert_count * outputs, columns)) {
+    for (float& value : x) value = std::clamp(value, -0.3F, 0.3F);
     for (int64_t r = 0; r < rows; ++r) select(r, random);
   }
 

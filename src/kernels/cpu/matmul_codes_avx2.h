@@ -87,7 +87,7 @@ void quantise_row(void* argument, int64_t row, int /*thread*/) {
   auto* groups = reinterpret_cast<RowGroup*>(job.activations) + row * job.groups;
   const int64_t k = job.args->k;
   for (int64_t g = 0; g < job.groups; ++g) {
-    const Quantised q = quantise_at<Format>(job.args->x + row * k, k, g);
+    const Quantised q = quantise_at<Format>(activation_row(job, row), k, g);
     store(groups[g].codes, q.low);
     store(groups[g].codes + 16, q.high);
     groups[g].scale = q.scale;
@@ -129,7 +129,7 @@ void quantise_tile(void* argument, int64_t tile, int /*thread*/) {
     __m256i high[kTileRows];
     for (int64_t r = 0; r < kTileRows; ++r) {
       Quantised q{_mm256_setzero_si256(), _mm256_setzero_si256(), 0, 0};
-      if (r < rows) q = quantise_at<Format>(job.args->x + (first + r) * k, k, g);
+      if (r < rows) q = quantise_at<Format>(activation_row(job, first + r), k, g);
       low[r] = q.low;
       high[r] = q.high;
       groups[g].scales[r] = q.scale;

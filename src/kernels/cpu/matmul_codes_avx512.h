@@ -70,7 +70,7 @@ template <typename Format>
 void quantise_row(void* argument, int64_t row, int /*thread*/) {
   const auto& job = *static_cast<const Job*>(argument);
   const int64_t k = job.args->k;
-  const float* x = job.args->x + row * k;
+  const float* x = activation_row(job, row);
   auto* groups = reinterpret_cast<PlaneGroup*>(job.activations) + row * job.groups;
   for (int64_t g = 0; g < job.groups; ++g)
     quantise<Format>(x + g * kGroup, k - g * kGroup, groups[g]);

@@ -1,3 +1,5 @@
+// hashed with "kernels/cpu/expert_matmul.cpp"
+// hashed with "kernels/cpu/expert_swiglu_avx2.cpp"
 // Exact matmuls with AVX2, FMA and F16C, in the canonical order (canonical_order.h).
 //
 // Shaped for one stream over the weights, whatever the number of rows:
@@ -13,6 +15,7 @@
 // Only intrinsics and plain types in here: an inline function of the standard library would be
 // compiled for AVX2 and could be the copy that a slower machine runs.
 #include "kernels/cpu/canonical_order.h"
+#include "kernels/cpu/expert_matmul.h"
 #include "kernels/cpu/matmul_exact.h"
 #include "kernels/cpu/matmul_exact_avx2.hash.h"
 #include "kernels/cpu/matmul_float_avx2.h"
@@ -45,42 +48,73 @@ void multiply_band(void* argument, int64_t task, int thread) {
 }
 
 template <typename Tiles>
-void multiply_tiled(KernelContext& context, Job& job) {
-  const int64_t n = job.args->n;
-  if (job.args->params.tile_order == TileOrder::kBand8) {
-    parallel_for(context, divide_up(n, kBandTiles * kWeightTile), multiply_band<Tiles, kBandTiles>,
-                 &job);
-  } else {
-    parallel_for(context, divide_up(n, kWeightTile), multiply_band<Tiles, 1>, &job);
-  }
+void plan_tiles(const Job& job, MatmulWork& work) {
+  const bool bands = job.args->params.tile_order == TileOrder::kBand8;
+  work.multiply = bands ? multiply_band<Tiles, kBandTiles> : multiply_band<Tiles, 1>;
+  work.multiply_tasks = divide_up(job.args->n, kWeightTile * (bands ? kBandTiles : 1));
 }
 
 template <typename Format>
-void multiply_integer(KernelContext& context, Job& job) {
+MatmulWork plan_integer(Job& job) {
   const int64_t rows = job.args->rows;
+  job.groups = activation_groups(job.args->weight_type, job.args->k);
+  MatmulWork work;
   if (rows > kDirectRows) {
-    parallel_for(context, divide_up(rows, kTileRows), quantise_tile<Format>, &job);
-    return multiply_tiled<IntegerTiles<Format>>(context, job);
+    work.prepare = quantise_tile<Format>;
+    work.prepare_tasks = divide_up(rows, kTileRows);
+    plan_tiles<IntegerTiles<Format>>(job, work);
+    return work;
   }
-  using Task = void (*)(void*, int64_t, int);
-  static constexpr Task kTasks[kDirectRows] = {
+  static constexpr MatmulTask kTasks[kDirectRows] = {
       multiply_direct<Format, 1>, multiply_direct<Format, 2>, multiply_direct<Format, 3>,
       multiply_direct<Format, 4>, multiply_direct<Format, 5>, multiply_direct<Format, 6>,
       multiply_direct<Format, 7>, multiply_direct<Format, 8>};
-  parallel_for(context, rows, quantise_row<Format>, &job);
-  parallel_for(context, divide_up(job.args->n, kDirectWeightRows), kTasks[rows - 1], &job);
+  return {quantise_row<Format>, rows, kTasks[rows - 1], divide_up(job.args->n, kDirectWeightRows)};
 }
 
 template <typename Format>
-void multiply_float(KernelContext& context, Job& job) {
+MatmulWork plan_float(Job& job) {
   const MatmulArgs& args = *job.args;
-  if (job.columns != args.k) {
-    parallel_for(context, args.rows, pad_row, &job);
+  MatmulWork work;
+  job.columns = padded_columns(args.k);
+  job.x = args.x;
+  if (job.columns != args.k || job.sources != nullptr) {
+    work.prepare = pad_row;
+    work.prepare_tasks = args.rows;
     job.x = reinterpret_cast<const float*>(job.activations);
   }
-  if (args.rows > kDirectRows) return multiply_tiled<FloatTiles<Format>>(context, job);
-  parallel_for(context, divide_up(args.n, kDirectWeightRows), multiply_float_direct<Format>, &job);
+  if (args.rows > kDirectRows) {
+    plan_tiles<FloatTiles<Format>>(job, work);
+  } else {
+    work.multiply = multiply_float_direct<Format>;
+    work.multiply_tasks = divide_up(args.n, kDirectWeightRows);
+  }
+  return work;
 }
+
+MatmulWork plan(Job& job, int /*threads*/) {
+  job.row_stride = weight_row_bytes(job.args->weight_type, job.args->k);
+  switch (job.args->weight_type) {
+    case DType::kQ4_1:
+      return plan_integer<Q4>(job);
+    case DType::kQ8_0:
+      return plan_integer<Q8>(job);
+    case DType::kP4:
+      return plan_integer<P4>(job);
+    case DType::kP8:
+      return plan_integer<P8>(job);
+    case DType::kF32:
+      return plan_float<F32>(job);
+    case DType::kF16:
+      return plan_float<F16>(job);
+    case DType::kBF16:
+      return plan_float<BF16>(job);
+    default:
+      return {};  // the table does not support it
+  }
+}
+
+constexpr ExpertKernel kExperts{ActivationLayout::kTiles, plan, swiglu_columns_avx2};
 
 }  // namespace
 
@@ -92,32 +126,20 @@ void matmul_exact_avx2(const MatmulArgs& args, KernelContext& context) {
   auto* memory = static_cast<char*>(scratch(context, layout.total));
   Job job{};
   job.args = &args;
-  job.activations = memory;
   job.weights = memory + layout.weights;
   job.weights_stride = layout.weights_stride;
-  job.groups =
-      has_integer_codes(args.weight_type) ? activation_groups(args.weight_type, args.k) : 0;
-  job.columns = padded_columns(args.k);
-  job.x = args.x;
-  job.row_stride = weight_row_bytes(args.weight_type, args.k);
-  switch (args.weight_type) {
-    case DType::kQ4_1:
-      return multiply_integer<Q4>(context, job);
-    case DType::kQ8_0:
-      return multiply_integer<Q8>(context, job);
-    case DType::kP4:
-      return multiply_integer<P4>(context, job);
-    case DType::kP8:
-      return multiply_integer<P8>(context, job);
-    case DType::kF32:
-      return multiply_float<F32>(context, job);
-    case DType::kF16:
-      return multiply_float<F16>(context, job);
-    case DType::kBF16:
-      return multiply_float<BF16>(context, job);
-    default:
-      return;  // the table does not support it
-  }
+  job.activations = memory;
+  run(context, job, plan);
+}
+
+void expert_swiglu_exact_avx2(const ExpertMatmulSwigluArgs& args, KernelContext& context) {
+  stamp(context, kExactAvx2, kSourceHash, args);
+  run_expert_swiglu(args, context, kExperts);
+}
+
+void expert_combine_exact_avx2(const ExpertMatmulCombineArgs& args, KernelContext& context) {
+  stamp(context, kExactAvx2, kSourceHash, args);
+  run_expert_combine(args, context, kExperts);
 }
 
 const char* matmul_exact_avx2_hash() {

@@ -1,3 +1,5 @@
+// hashed with "kernels/cpu/expert_matmul.cpp"
+// hashed with "kernels/cpu/expert_swiglu_avx2.cpp"
 // Exact matmuls with AVX-512 (F, BW, VL, VNNI), in the canonical order (canonical_order.h): the
 // bits of the scalar and the AVX2 kernel.
 //
@@ -21,6 +23,7 @@
 // Only intrinsics and plain types in here: an inline function of the standard library would be
 // compiled for AVX-512 and could be the copy that a slower machine runs.
 #include "kernels/cpu/canonical_order.h"
+#include "kernels/cpu/expert_matmul.h"
 #include "kernels/cpu/matmul_exact.h"
 #include "kernels/cpu/matmul_exact_avx512.hash.h"
 #include "kernels/cpu/matmul_float_avx512.h"
@@ -53,39 +56,72 @@ void multiply_band(void* argument, int64_t task, int thread) {
 }
 
 template <typename Tiles>
-void multiply_tiled(KernelContext& context, Job& job) {
-  const int64_t n = job.args->n;
-  if (job.args->params.tile_order == TileOrder::kBand8) {
-    parallel_for(context, divide_up(n, kBandTiles * Tiles::kWeights),
-                 multiply_band<Tiles, kBandTiles>, &job);
-  } else {
-    parallel_for(context, divide_up(n, Tiles::kWeights), multiply_band<Tiles, 1>, &job);
-  }
+void plan_tiles(const Job& job, MatmulWork& work) {
+  const bool bands = job.args->params.tile_order == TileOrder::kBand8;
+  work.multiply = bands ? multiply_band<Tiles, kBandTiles> : multiply_band<Tiles, 1>;
+  work.multiply_tasks = divide_up(job.args->n, Tiles::kWeights * (bands ? kBandTiles : 1));
 }
 
 template <typename Format>
-void multiply_integer(KernelContext& context, Job& job) {
+MatmulWork plan_integer(Job& job) {
   const MatmulArgs& args = *job.args;
-  parallel_for(context, args.rows, quantise_row<Format>, &job);
+  job.groups = activation_groups(args.weight_type, args.k);
+  MatmulWork work{quantise_row<Format>, args.rows, nullptr, 0};
   if (args.n < kPanelLanes) {
-    parallel_for(context, args.n, multiply_narrow<Format>, &job);
+    work.multiply = multiply_narrow<Format>;
+    work.multiply_tasks = args.n;
   } else if (args.rows <= kDirectRows) {
-    parallel_for(context, divide_up(args.n, kPanelLanes), multiply_direct<Format>, &job);
+    work.multiply = multiply_direct<Format>;
+    work.multiply_tasks = divide_up(args.n, kPanelLanes);
   } else {
-    multiply_tiled<IntegerTiles<Format>>(context, job);
+    plan_tiles<IntegerTiles<Format>>(job, work);
   }
+  return work;
 }
 
 template <typename Format>
-void multiply_float(KernelContext& context, Job& job) {
+MatmulWork plan_float(Job& job) {
   const MatmulArgs& args = *job.args;
-  if (job.columns != args.k) {
-    parallel_for(context, args.rows, pad_row, &job);
+  MatmulWork work;
+  job.columns = padded_columns(args.k);
+  job.x = args.x;
+  if (job.columns != args.k || job.sources != nullptr) {
+    work.prepare = pad_row;
+    work.prepare_tasks = args.rows;
     job.x = reinterpret_cast<const float*>(job.activations);
   }
-  if (args.rows > kDirectRows) return multiply_tiled<FloatTiles<Format>>(context, job);
-  parallel_for(context, divide_up(args.n, kFloatWeightRows), multiply_float_direct<Format>, &job);
+  if (args.rows > kDirectRows) {
+    plan_tiles<FloatTiles<Format>>(job, work);
+  } else {
+    work.multiply = multiply_float_direct<Format>;
+    work.multiply_tasks = divide_up(args.n, kFloatWeightRows);
+  }
+  return work;
 }
+
+MatmulWork plan(Job& job, int /*threads*/) {
+  job.row_stride = weight_row_bytes(job.args->weight_type, job.args->k);
+  switch (job.args->weight_type) {
+    case DType::kQ4_1:
+      return plan_integer<Q4>(job);
+    case DType::kQ8_0:
+      return plan_integer<Q8>(job);
+    case DType::kP4:
+      return plan_integer<P4>(job);
+    case DType::kP8:
+      return plan_integer<P8>(job);
+    case DType::kF32:
+      return plan_float<F32>(job);
+    case DType::kF16:
+      return plan_float<F16>(job);
+    case DType::kBF16:
+      return plan_float<BF16>(job);
+    default:
+      return {};  // the table does not support it
+  }
+}
+
+constexpr ExpertKernel kExperts{ActivationLayout::kPlanes, plan, swiglu_columns_avx2};
 
 }  // namespace
 
@@ -97,32 +133,20 @@ void matmul_exact_avx512(const MatmulArgs& args, KernelContext& context) {
   auto* memory = static_cast<char*>(scratch(context, layout.total));
   Job job{};
   job.args = &args;
-  job.activations = memory;
   job.weights = memory + layout.weights;
   job.weights_stride = layout.weights_stride;
-  job.groups =
-      has_integer_codes(args.weight_type) ? activation_groups(args.weight_type, args.k) : 0;
-  job.columns = padded_columns(args.k);
-  job.x = args.x;
-  job.row_stride = weight_row_bytes(args.weight_type, args.k);
-  switch (args.weight_type) {
-    case DType::kQ4_1:
-      return multiply_integer<Q4>(context, job);
-    case DType::kQ8_0:
-      return multiply_integer<Q8>(context, job);
-    case DType::kP4:
-      return multiply_integer<P4>(context, job);
-    case DType::kP8:
-      return multiply_integer<P8>(context, job);
-    case DType::kF32:
-      return multiply_float<F32>(context, job);
-    case DType::kF16:
-      return multiply_float<F16>(context, job);
-    case DType::kBF16:
-      return multiply_float<BF16>(context, job);
-    default:
-      return;  // the table does not support it
-  }
+  job.activations = memory;
+  run(context, job, plan);
+}
+
+void expert_swiglu_exact_avx512(const ExpertMatmulSwigluArgs& args, KernelContext& context) {
+  stamp(context, kExactAvx512, kSourceHash, args);
+  run_expert_swiglu(args, context, kExperts);
+}
+
+void expert_combine_exact_avx512(const ExpertMatmulCombineArgs& args, KernelContext& context) {
+  stamp(context, kExactAvx512, kSourceHash, args);
+  run_expert_combine(args, context, kExperts);
 }
 
 const char* matmul_exact_avx512_hash() {

@@ -1,3 +1,5 @@
+// hashed with "kernels/cpu/expert_matmul.cpp"
+// hashed with "kernels/cpu/expert_swiglu_avx2.cpp"
 // Exact matmuls over panels with AVX2, in the canonical order (canonical_order.h): the bits of the
 // kernels that read rows, and those of matmul_exact_panels_avx512.cpp, whose layout of activations
 // this shares: codes cut into signed high and unsigned low bytes.
@@ -7,6 +9,7 @@
 // before they are widened. Weight rows stand in lanes, 8 at a time, so that nothing is transposed
 // and no sum is horizontal. q8_0 does not fit in this and goes by rows.
 #include "kernels/cpu/canonical_order.h"
+#include "kernels/cpu/expert_matmul.h"
 #include "kernels/cpu/matmul_codes_avx2.h"
 #include "kernels/cpu/matmul_common_avx2.h"
 #include "kernels/cpu/matmul_exact.h"
@@ -31,7 +34,7 @@ inline __m256i broadcast(const void* p) {
 template <typename Format>
 void quantise_planes(void* argument, int64_t row, int /*thread*/) {
   const auto& job = *static_cast<const Job*>(argument);
-  const float* x = job.args->x + row * job.args->k;
+  const float* x = activation_row(job, row);
   auto* groups = reinterpret_cast<PlaneGroup*>(job.activations) + row * job.groups;
   const __m256i low_byte = _mm256_set1_epi16(0xff);
   const __m256i ones = _mm256_set1_epi16(1);
@@ -181,12 +184,30 @@ void multiply_band(void* argument, int64_t task, int /*thread*/) {
 }
 
 template <typename Format>
-void multiply(KernelContext& context, Job& job) {
-  parallel_for(context, job.args->rows, quantise_planes<Format>, &job);
+MatmulWork plan_format(Job& job, int threads) {
   const int64_t panels = divide_up(job.args->n, kPanelLanes);
-  job.band = streamed_band(panels, thread_count(context));
-  parallel_for(context, divide_up(panels, job.band), multiply_band<Format>, &job);
+  job.band = streamed_band(panels, job.parts, threads);
+  return {quantise_planes<Format>, job.args->rows, multiply_band<Format>,
+          divide_up(panels, job.band)};
 }
+
+MatmulWork plan(Job& job, int threads) {
+  job.groups = activation_groups(job.args->weight_type, job.args->k);
+  switch (job.args->weight_type) {
+    case DType::kQ4_0:
+      return plan_format<PanelsQ4_0>(job, threads);
+    case DType::kQ4_1:
+      return plan_format<PanelsQ4_1>(job, threads);
+    case DType::kQ4_K:
+      return plan_format<PanelsQ4_K>(job, threads);
+    case DType::kQ6_K:
+      return plan_format<PanelsQ6_K>(job, threads);
+    default:
+      return {};  // the table does not support it
+  }
+}
+
+constexpr ExpertKernel kExperts{ActivationLayout::kPanels, plan, swiglu_columns_avx2};
 
 }  // namespace
 
@@ -197,19 +218,17 @@ void matmul_exact_panels_avx2(const MatmulArgs& args, KernelContext& context) {
   Job job{};
   job.args = &args;
   job.activations = static_cast<char*>(scratch(context, bytes));
-  job.groups = activation_groups(args.weight_type, args.k);
-  switch (args.weight_type) {
-    case DType::kQ4_0:
-      return multiply<PanelsQ4_0>(context, job);
-    case DType::kQ4_1:
-      return multiply<PanelsQ4_1>(context, job);
-    case DType::kQ4_K:
-      return multiply<PanelsQ4_K>(context, job);
-    case DType::kQ6_K:
-      return multiply<PanelsQ6_K>(context, job);
-    default:
-      return;  // the table does not support it
-  }
+  run(context, job, plan);
+}
+
+void expert_swiglu_exact_panels_avx2(const ExpertMatmulSwigluArgs& args, KernelContext& context) {
+  stamp(context, kExactPanelsAvx2, kSourceHash, args);
+  run_expert_swiglu(args, context, kExperts);
+}
+
+void expert_combine_exact_panels_avx2(const ExpertMatmulCombineArgs& args, KernelContext& context) {
+  stamp(context, kExactPanelsAvx2, kSourceHash, args);
+  run_expert_combine(args, context, kExperts);
 }
 
 const char* matmul_exact_panels_avx2_hash() {

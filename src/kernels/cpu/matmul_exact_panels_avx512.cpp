@@ -1,3 +1,5 @@
+// hashed with "kernels/cpu/expert_matmul.cpp"
+// hashed with "kernels/cpu/expert_swiglu_avx2.cpp"
 // Exact matmuls over panels with AVX-512 (F, BW, VL, VNNI), in the canonical order
 // (canonical_order.h): the bits of the kernels that read rows.
 //
@@ -13,6 +15,7 @@
 // Only intrinsics and plain types in here: an inline function of the standard library would be
 // compiled for AVX-512 and could be the copy that a slower machine runs.
 #include "kernels/cpu/canonical_order.h"
+#include "kernels/cpu/expert_matmul.h"
 #include "kernels/cpu/matmul_codes_avx512.h"
 #include "kernels/cpu/matmul_common_avx512.h"
 #include "kernels/cpu/matmul_exact.h"
@@ -162,13 +165,32 @@ void multiply_band(void* argument, int64_t task, int /*thread*/) {
 }
 
 template <typename Format>
-void multiply(KernelContext& context, Job& job) {
+MatmulWork plan_format(Job& job, int threads) {
   const int64_t panels = divide_up(job.args->n, kPanelLanes);
-  parallel_for(context, job.args->rows, quantise_row<Format>, &job);
   job.band =
-      job.args->rows <= kRowsAtOnce ? streamed_band(panels, thread_count(context)) : kPanelsOfBand;
-  parallel_for(context, divide_up(panels, job.band), multiply_band<Format>, &job);
+      job.args->rows <= kRowsAtOnce ? streamed_band(panels, job.parts, threads) : kPanelsOfBand;
+  return {quantise_row<Format>, job.args->rows, multiply_band<Format>, divide_up(panels, job.band)};
 }
+
+MatmulWork plan(Job& job, int threads) {
+  job.groups = activation_groups(job.args->weight_type, job.args->k);
+  switch (job.args->weight_type) {
+    case DType::kQ4_0:
+      return plan_format<PanelsQ4_0>(job, threads);
+    case DType::kQ4_1:
+      return plan_format<PanelsQ4_1>(job, threads);
+    case DType::kQ8_0:
+      return plan_format<PanelsQ8_0>(job, threads);
+    case DType::kQ4_K:
+      return plan_format<PanelsQ4_K>(job, threads);
+    case DType::kQ6_K:
+      return plan_format<PanelsQ6_K>(job, threads);
+    default:
+      return {};  // the table does not support it
+  }
+}
+
+constexpr ExpertKernel kExperts{ActivationLayout::kPanels, plan, swiglu_columns_avx2};
 
 }  // namespace
 
@@ -179,21 +201,18 @@ void matmul_exact_panels_avx512(const MatmulArgs& args, KernelContext& context) 
   Job job{};
   job.args = &args;
   job.activations = static_cast<char*>(scratch(context, bytes));
-  job.groups = activation_groups(args.weight_type, args.k);
-  switch (args.weight_type) {
-    case DType::kQ4_0:
-      return multiply<PanelsQ4_0>(context, job);
-    case DType::kQ4_1:
-      return multiply<PanelsQ4_1>(context, job);
-    case DType::kQ8_0:
-      return multiply<PanelsQ8_0>(context, job);
-    case DType::kQ4_K:
-      return multiply<PanelsQ4_K>(context, job);
-    case DType::kQ6_K:
-      return multiply<PanelsQ6_K>(context, job);
-    default:
-      return;  // the table does not support it
-  }
+  run(context, job, plan);
+}
+
+void expert_swiglu_exact_panels_avx512(const ExpertMatmulSwigluArgs& args, KernelContext& context) {
+  stamp(context, kExactPanelsAvx512, kSourceHash, args);
+  run_expert_swiglu(args, context, kExperts);
+}
+
+void expert_combine_exact_panels_avx512(const ExpertMatmulCombineArgs& args,
+                                        KernelContext& context) {
+  stamp(context, kExactPanelsAvx512, kSourceHash, args);
+  run_expert_combine(args, context, kExperts);
 }
 
 const char* matmul_exact_panels_avx512_hash() {

@@ -1,3 +1,4 @@
+// hashed with "kernels/cpu/expert_matmul.cpp"
 // The canonical order in plain C++: what runs on machines without AVX2, and the second opinion on
 // what the vector variants compute, bit for bit.
 //
@@ -9,8 +10,10 @@
 #include <limits>
 
 #include "kernels/cpu/canonical_order.h"
+#include "kernels/cpu/expert_matmul.h"
 #include "kernels/cpu/matmul_exact.h"
 #include "kernels/cpu/matmul_exact_scalar.hash.h"
+#include "kernels/cpu/matmul_job.h"
 #include "kernels/cpu/matmul_layout.h"
 #include "tensor/dtype.h"
 #include "tensor/superblocks.h"
@@ -20,13 +23,6 @@ namespace {
 
 constexpr int64_t kTaskRows = 8;  // weight rows of one task
 constexpr int64_t kAtOnce = 8;    // activation rows that share an unpacked weight
-
-struct Job {
-  const MatmulArgs* args;
-  RowGroup* groups;  // [rows, row_groups], integer formats only
-  int64_t row_groups;
-  int64_t weight_stride;
-};
 
 // The first `count` of the group's activations are at x, the others are zeros.
 void quantise_group(const float* x, int64_t count, float largest_code, RowGroup& group) {
@@ -60,10 +56,11 @@ void quantise_group(const float* x, int64_t count, float largest_code, RowGroup&
 void quantise_row(void* argument, int64_t row, int /*thread*/) {
   const auto& job = *static_cast<const Job*>(argument);
   const int64_t k = job.args->k;
+  const float* x = activation_row(job, row);
+  auto* groups = reinterpret_cast<RowGroup*>(job.activations) + row * job.groups;
   const float largest = job.args->weight_type == DType::kQ6_K ? kLargestCodeQ6 : kLargestCode;
-  for (int64_t g = 0; g < job.row_groups; ++g) {
-    quantise_group(job.args->x + row * k + g * kGroup, k - g * kGroup, largest,
-                   job.groups[row * job.row_groups + g]);
+  for (int64_t g = 0; g < job.groups; ++g) {
+    quantise_group(x + g * kGroup, k - g * kGroup, largest, groups[g]);
   }
 }
 
@@ -204,20 +201,17 @@ template <typename Format>
 void multiply_integer(void* argument, int64_t task, int /*thread*/) {
   const auto& job = *static_cast<const Job*>(argument);
   const MatmulArgs& args = *job.args;
+  const auto* groups = reinterpret_cast<const RowGroup*>(job.activations);
   for (int64_t j = task * kTaskRows; j < (task + 1) * kTaskRows && j < args.n; ++j) {
-    const char* weight = static_cast<const char*>(args.weight) + j * job.weight_stride;
     for (int64_t r = 0; r < args.rows; r += kAtOnce) {
-      const int64_t count = args.rows - r < kAtOnce ? args.rows - r : kAtOnce;
-      integer_dots<Format>(weight, job.groups + r * job.row_groups, job.row_groups, count,
-                           args.out + r * args.n + j, args.n);
+      integer_dots<Format>(weight_row(job, j), groups + r * job.groups, job.groups,
+                           smaller(kAtOnce, args.rows - r), args.out + r * args.n + j, args.n);
     }
   }
 }
 
-using Task = void (*)(void* argument, int64_t task, int thread);
-
 // Of a type of integer codes.
-Task multiply_task(DType type) {
+MatmulTask multiply_task(DType type) {
   switch (type) {
     case DType::kQ4_0:
       return multiply_integer<Q4_0>;
@@ -276,34 +270,66 @@ void float_dots(DType type, const char* weight, const float* x, int64_t k, int64
   for (int64_t r = 0; r < count; ++r) out[r * out_stride] = fold(totals[r]);
 }
 
+// Task: one activation row, moved to where it is in its order.
+void copy_row(void* argument, int64_t row, int /*thread*/) {
+  const auto& job = *static_cast<const Job*>(argument);
+  std::memcpy(reinterpret_cast<float*>(job.activations) + row * job.columns,
+              activation_row(job, row), static_cast<size_t>(job.columns) * sizeof(float));
+}
+
 void multiply_float(void* argument, int64_t task, int /*thread*/) {
   const auto& job = *static_cast<const Job*>(argument);
   const MatmulArgs& args = *job.args;
   for (int64_t j = task * kTaskRows; j < (task + 1) * kTaskRows && j < args.n; ++j) {
-    const char* weight = static_cast<const char*>(args.weight) + j * job.weight_stride;
     for (int64_t r = 0; r < args.rows; r += kAtOnce) {
-      const int64_t count = args.rows - r < kAtOnce ? args.rows - r : kAtOnce;
-      float_dots(args.weight_type, weight, args.x + r * args.k, args.k, count,
-                 args.out + r * args.n + j, args.n);
+      float_dots(args.weight_type, weight_row(job, j), job.x + r * args.k, args.k,
+                 smaller(kAtOnce, args.rows - r), args.out + r * args.n + j, args.n);
     }
   }
 }
+
+MatmulWork plan(Job& job, int /*threads*/) {
+  const MatmulArgs& args = *job.args;
+  job.row_stride = row_bytes(args.weight_type, args.k);
+  MatmulWork work{quantise_row, args.rows, multiply_float, divide_up(args.n, kTaskRows)};
+  if (has_integer_codes(args.weight_type)) {
+    job.groups = activation_groups(args.weight_type, args.k);
+    work.multiply = multiply_task(args.weight_type);
+    return work;
+  }
+  job.columns = args.k;
+  job.x = job.sources == nullptr ? args.x : reinterpret_cast<const float*>(job.activations);
+  work.prepare = copy_row;
+  if (job.sources == nullptr) work.prepare_tasks = 0;
+  return work;
+}
+
+void swiglu_columns(const float* gate, const float* up, float* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = gate[i] / (1.0F + std::exp(-gate[i])) * up[i];
+}
+
+constexpr ExpertKernel kExperts{ActivationLayout::kRows, plan, swiglu_columns};
 
 }  // namespace
 
 void matmul_exact_scalar(const MatmulArgs& args, KernelContext& context) {
   stamp(context, kExactScalar, kSourceHash, args);
-  const int64_t tasks = (args.n + kTaskRows - 1) / kTaskRows;
-  Job job{&args, nullptr, 0, row_bytes(args.weight_type, args.k)};
-  if (!has_integer_codes(args.weight_type)) {
-    parallel_for(context, tasks, multiply_float, &job);
-    return;
-  }
+  if (args.rows == 0) return;
   const uint64_t bytes = scalar_matmul_scratch(args.weight_type, args.rows, args.k).total;
-  job.groups = static_cast<RowGroup*>(scratch(context, bytes));
-  job.row_groups = activation_groups(args.weight_type, args.k);
-  parallel_for(context, args.rows, quantise_row, &job);
-  parallel_for(context, tasks, multiply_task(args.weight_type), &job);
+  Job job{};
+  job.args = &args;
+  job.activations = static_cast<char*>(scratch(context, bytes));
+  run(context, job, plan);
+}
+
+void expert_swiglu_exact_scalar(const ExpertMatmulSwigluArgs& args, KernelContext& context) {
+  stamp(context, kExactScalar, kSourceHash, args);
+  run_expert_swiglu(args, context, kExperts);
+}
+
+void expert_combine_exact_scalar(const ExpertMatmulCombineArgs& args, KernelContext& context) {
+  stamp(context, kExactScalar, kSourceHash, args);
+  run_expert_combine(args, context, kExperts);
 }
 
 const char* matmul_exact_scalar_hash() {

@@ -147,7 +147,7 @@ void multiply_float_direct(void* argument, int64_t task, int /*thread*/) {
 void pad_row(void* argument, int64_t row, int /*thread*/) {
   const auto& job = *static_cast<const Job*>(argument);
   auto* out = reinterpret_cast<float*>(job.activations) + row * job.columns;
-  const float* x = job.args->x + row * job.args->k;
+  const float* x = activation_row(job, row);
   for (int64_t i = 0; i < job.columns; ++i) out[i] = i < job.args->k ? x[i] : 0.0F;
 }
 

@@ -7,10 +7,12 @@
 #include "kernels/cpu/causal_conv.h"
 #include "kernels/cpu/delta_rule.h"
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/expert_matmul.h"
 #include "kernels/cpu/matmul_exact.h"
 #include "kernels/cpu/matmul_fast.h"
 #include "kernels/cpu/matmul_layout.h"
 #include "kernels/cpu/rope_exact.h"
+#include "kernels/panels.h"
 #include "kernels/reference/variants.h"
 #include "tensor/dtype.h"
 
@@ -147,6 +149,31 @@ uint64_t delta_rule_bytes(const OpCall& call, const KernelParams& /*params*/, in
   return cpu::delta_scratch_bytes(call.rows, call.groups, call.n, call.k, threads);
 }
 
+// A panel belongs to one expert.
+std::string supports_expert_panels(const OpCall& call) {
+  std::string why = supports_panels(call);
+  if (why.empty() && call.n % kPanelHeight != 0) {
+    why = "experts of " + std::to_string(call.n) + " rows are not a multiple of a panel's " +
+          std::to_string(kPanelHeight);
+  }
+  return why;
+}
+
+std::string supports_narrow_expert_panels(const OpCall& call) {
+  const std::string why = supports_narrow_panels(call);
+  return why.empty() ? supports_expert_panels(call) : why;
+}
+
+// By the rows of an expert where they spread evenly.
+int prefers_expert_panels_avx2(const OpCall& call) {
+  return call.rows * call.m <= cpu::kDirectRows * call.groups ? 1 : -1;
+}
+
+template <cpu::ActivationLayout kLayout>
+uint64_t expert_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::expert_matmul_scratch_bytes(kLayout, call, threads);
+}
+
 Variant exact_row(Op op, const char* name, Isa isa, KernelFn function, const char* source_hash) {
   Variant variant;
   variant.op = op;
@@ -163,6 +190,30 @@ Variant matmul_row(const char* name, Isa isa, MatmulFn function, const char* sou
   variant.layout = WeightLayout::kRows;
   variant.supports = supports_exact_matmul;
   return variant;
+}
+
+// The two ops of experts by one file of kernels, like its matmul.
+struct ExpertFunctions {
+  ExpertMatmulSwigluFn swiglu;
+  ExpertMatmulCombineFn combine;
+};
+
+void add_expert_rows(std::vector<Variant>& table, const Variant& matmul,
+                     const ExpertFunctions& functions, decltype(Variant::scratch_bytes) bytes) {
+  Variant row = matmul;
+  row.scratch_bytes = bytes;
+  row.effective = nullptr;
+  if (row.layout == WeightLayout::kPanels) {
+    const bool narrow = row.supports == supports_narrow_panels;
+    row.supports = narrow ? supports_narrow_expert_panels : supports_expert_panels;
+    row.preference = narrow ? prefers_expert_panels_avx2 : prefers_panels;
+  }
+  row.op = Op::kExpertMatmulSwiglu;
+  row.function = functions.swiglu;
+  table.push_back(row);
+  row.op = Op::kExpertMatmulCombine;
+  row.function = functions.combine;
+  table.push_back(row);
 }
 
 void add_recurrent_rows(std::vector<Variant>& table) {
@@ -242,6 +293,21 @@ std::vector<Variant> make_table() {
   std::vector<Variant> table = {scalar, rope,      avx2,           panels_avx2, avx512, panels,
                                 fast,   attention, fast_attention, window,      swiglu, geglu};
   add_recurrent_rows(table);
+  using cpu::ActivationLayout;
+  add_expert_rows(table, scalar,
+                  {cpu::expert_swiglu_exact_scalar, cpu::expert_combine_exact_scalar},
+                  expert_bytes<ActivationLayout::kRows>);
+  add_expert_rows(table, avx2, {cpu::expert_swiglu_exact_avx2, cpu::expert_combine_exact_avx2},
+                  expert_bytes<ActivationLayout::kTiles>);
+  add_expert_rows(table, panels_avx2,
+                  {cpu::expert_swiglu_exact_panels_avx2, cpu::expert_combine_exact_panels_avx2},
+                  expert_bytes<ActivationLayout::kPanels>);
+  add_expert_rows(table, avx512,
+                  {cpu::expert_swiglu_exact_avx512, cpu::expert_combine_exact_avx512},
+                  expert_bytes<ActivationLayout::kPlanes>);
+  add_expert_rows(table, panels,
+                  {cpu::expert_swiglu_exact_panels_avx512, cpu::expert_combine_exact_panels_avx512},
+                  expert_bytes<ActivationLayout::kPanels>);
   return table;
 }
 
