@@ -38,9 +38,11 @@ struct Step {
   float decay, beta;
 };
 
-// kCount registers of columns.
+// kCount registers of columns. The step is copied, since for all that a compiler knows a stored
+// register might change it.
 template <typename Vector, int kCount>
-void step_columns(const Step& step) {
+void step_columns(const Step& given) {
+  const Step step = given;
   using Register = typename Vector::Register;
   Register sums[2][kCount];
   for (auto& lanes : sums) {
