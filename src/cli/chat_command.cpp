@@ -58,7 +58,7 @@ constexpr size_t kTerminalLine = 4095;
 
 double rate(const Generation& generation) {
   if (generation.decode_ns <= 0) return 0;
-  return static_cast<double>(generation.decode_passes) * 1e9 /
+  return static_cast<double>(generation.decode_tokens) * 1e9 /
          static_cast<double>(generation.decode_ns);
 }
 
@@ -197,7 +197,7 @@ class Chat {
   [[nodiscard]] std::string statistics(const Turn& turn) const {
     const Generation& generation = turn.generation;
     std::string text = counted(static_cast<int64_t>(generation.tokens.size()), "token");
-    if (generation.decode_passes > 0) text += fmt::format(" at {:.1f} tok/s", rate(generation));
+    if (generation.decode_tokens > 0) text += fmt::format(" at {:.1f} tok/s", rate(generation));
     return fmt::format("[{}, {}; context {} of {}]", text, stop_reason_name(generation.stop),
                        session_.position(), session_.capacity());
   }

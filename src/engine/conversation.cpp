@@ -66,8 +66,10 @@ Result<Turn> Conversation::answer(const std::vector<ChatMessage>& question, cons
     turn.text += piece;
     return sink ? sink(piece) : Flow::kContinue;
   };
-  Result<Generation> generation = generate(session_, std::span(prompt).subspan(common),
-                                           options_.generate, sampler_, &tokenizer_, keep);
+  GenerateOptions options = options_.generate;
+  options.context = std::span(prompt).first(common);
+  Result<Generation> generation =
+      generate(session_, std::span(prompt).subspan(common), options, sampler_, &tokenizer_, keep);
   if (generation.ok()) {
     run_.insert(run_.end(), generation->tokens.begin(), generation->tokens.end());
   }

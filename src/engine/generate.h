@@ -4,10 +4,15 @@
 // clock in nanoseconds and leave out the callback, but where a device runs ahead: there the next
 // token's pass has begun when the callback is called, and time goes on. A pass that ran ahead of a
 // stop is counted and taken back.
+//
+// Drafts tokens and verifies them where the session's switches say so (speculate.h); the tokens,
+// the text and where the session stands afterwards are those of plain decode. A drafter that
+// replays first runs the generation plainly and takes it back; its times are the second run's.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +21,7 @@
 #include "base/result.h"
 #include "engine/sampler.h"
 #include "engine/session.h"
+#include "engine/speculation_stats.h"
 #include "formats/tokenizer.h"
 
 namespace reckon::engine {
@@ -31,6 +37,8 @@ struct GenerateOptions {
   int64_t max_tokens = 128;
   SamplerOptions sampler;
   std::vector<int32_t> stop_tokens;  // end the generation and are not part of it
+  // What the session holds already, for a drafter; empty: it is not told.
+  std::span<const int32_t> context = {};
   // End the generation; the text ends before the first of them (stop_text.h), while the tokens go
   // up to the one that completed it. They need a tokenizer.
   std::vector<std::string> stop_texts = {};
@@ -42,8 +50,10 @@ struct Generation {
   StopReason stop = StopReason::kMaxTokens;
   int64_t prompt_tokens = 0;
   int64_t prefill_ns = 0;
-  int64_t decode_ns = 0;  // decode passes and sampling after the first token
+  int64_t decode_ns = 0;  // passes, drafting and sampling after the first token
   int64_t decode_passes = 0;
+  int64_t decode_tokens = 0;                    // picked after the first one, a stop token, too
+  std::optional<SpeculationStats> speculation;  // where drafts were verified
 };
 
 // The tokenizer's end of sequence and, where the vocabulary has them as control tokens, the ends

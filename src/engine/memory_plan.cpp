@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "engine/speculation_options.h"
 #include "kernels/recorder.h"
 #include "tensor/dtype.h"
 
@@ -43,11 +44,11 @@ class DryRun {
     return pass(recorder, Phase::kVerify, rows, LogitRows::kAll);
   }
   [[nodiscard]] int64_t verify_rows() const { return shape_.verify_rows; }
-  // Picking the next token, after a prefill or a decode.
-  [[nodiscard]] Status pick(kernels::Recorder& recorder) const {
+  // Picking the next token after each of the rows of a pass.
+  [[nodiscard]] Status pick(kernels::Recorder& recorder, int64_t rows = 1) const {
     recorder.set_phase(Phase::kDecode);
-    kernels::Pick pick;
-    return recorder.sample(activations_.back().row_range(0, 1), {}, {&pick, 1});
+    std::vector<kernels::Pick> picks(static_cast<size_t>(rows));
+    return recorder.sample(activations_.back().row_range(0, rows), {}, picks);
   }
 
  private:
@@ -85,7 +86,10 @@ Result<Needs> needs_of(const DryRun& dry_run, const kernels::Planner& planner, i
     if (rows == 0) {
       TRY(dry_run.decode(recorder));
       TRY(dry_run.pick(recorder));
-      for (int64_t v = 1; v <= dry_run.verify_rows(); ++v) TRY(dry_run.verify(recorder, v));
+      for (int64_t v = 1; v <= dry_run.verify_rows(); ++v) {
+        TRY(dry_run.verify(recorder, v));
+        TRY(dry_run.pick(recorder, v));
+      }
     } else {
       TRY(dry_run.prefill(recorder, rows));
     }
@@ -243,6 +247,8 @@ Result<SessionShape> resolve_shape(const models::Model& model, const kernels::Pl
     return usage_error(fmt::format("a chunk of {} tokens; expected 1 or more", resolved.chunk));
   }
   resolved.chunk = std::min(resolved.chunk, resolved.capacity);
+  const int64_t drafting = speculation_rows(speculation_options(planner.switches()));
+  resolved.verify_rows = std::max(resolved.verify_rows, std::min(drafting, resolved.chunk));
   if (resolved.verify_rows < 0 || resolved.verify_rows > resolved.chunk) {
     return usage_error(fmt::format("verifies of {} tokens in a session whose chunk is {}",
                                    resolved.verify_rows, resolved.chunk));
@@ -276,7 +282,10 @@ Result<std::vector<PlannedCall>> plan_calls(const models::Model& model, kernels:
   }
   if (passes.decode) TRY(dry_run.decode(recorder));
   if (passes.pick) TRY(dry_run.pick(recorder));
-  for (int64_t rows = 1; rows <= shape.verify_rows; ++rows) TRY(dry_run.verify(recorder, rows));
+  for (int64_t rows = 1; rows <= shape.verify_rows; ++rows) {
+    TRY(dry_run.verify(recorder, rows));
+    if (passes.pick && rows > 1) TRY(dry_run.pick(recorder, rows));
+  }
   std::vector<PlannedCall> calls;
   for (const auto& [call, count] : recorder.calls()) {
     TRY_ASSIGN(const kernels::Choice* choice, planner.choose(call));

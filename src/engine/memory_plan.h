@@ -25,7 +25,9 @@ struct SessionShape {
   int64_t capacity = 0;  // positions of context; 0: 4096, or the model's limit where it is less
   int64_t chunk = 0;     // prefill chunk; 0: the prefill.chunk switch. Capped at the capacity.
   models::LogitRows logit_rows = models::LogitRows::kLast;
-  int64_t verify_rows = 0;      // the most tokens of a verify pass; 0: none are made
+  // The most tokens of a verify pass; 0: none are made. Where the switches draft, at least what
+  // they need, though no more than a chunk has.
+  int64_t verify_rows = 0;
   DType kv_type = DType::kF32;  // resolved from the switches, whatever stands here
 };
 

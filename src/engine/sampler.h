@@ -48,6 +48,8 @@ class Sampler {
   // A usage error where an option is outside its range, naming it.
   [[nodiscard]] static Result<Sampler> create(const SamplerOptions& options);
 
+  // Whether no random number is drawn.
+  [[nodiscard]] bool greedy() const { return options_.temperature == 0; }
   // Whether pick() must see the logits; else next() says how they are picked where they are.
   [[nodiscard]] bool needs_logits() const;
   // How to pick the next token.

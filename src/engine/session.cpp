@@ -171,8 +171,12 @@ Status Session::prefill_chunks(std::span<const int32_t> tokens, const ChunkLogit
 }
 
 Result<std::span<const float>> Session::logits() {
-  RECKON_CHECK(logits_.rows > 0);
-  TRY_ASSIGN(const Activation view, executor_->host_view(logits_.row_range(logits_.rows - 1, 1)));
+  return row_logits(logits_.rows - 1);
+}
+
+Result<std::span<const float>> Session::row_logits(int64_t row) {
+  RECKON_CHECK(row >= 0 && row < logits_.rows);
+  TRY_ASSIGN(const Activation view, executor_->host_view(logits_.row_range(row, 1)));
   return std::span<const float>(view.data, static_cast<size_t>(view.columns));
 }
 
@@ -201,20 +205,31 @@ Result<std::span<const float>> Session::decode(int32_t token) {
   return logits();
 }
 
-Result<Activation> Session::verify(std::span<const int32_t> tokens) {
+Status Session::append_rows(std::span<const int32_t> tokens) {
   RECKON_CHECK(plan_.shape.verify_rows > 0);
   if (static_cast<int64_t>(tokens.size()) > plan_.shape.verify_rows) {
     return usage_error(fmt::format("a verify of {} tokens in a session made for {}", tokens.size(),
                                    plan_.shape.verify_rows));
   }
   TRY(check_room(tokens));
-  TRY(run(Phase::kVerify, tokens));
+  return run(Phase::kVerify, tokens);
+}
+
+Result<Activation> Session::verify(std::span<const int32_t> tokens) {
+  TRY(append_rows(tokens));
   return executor_->host_view(logits_);
 }
 
 Result<kernels::Pick> Session::pick(const kernels::Sampling& sampling) {
   TRY(start_pick(sampling));
   return take_pick();
+}
+
+Result<std::vector<kernels::Pick>> Session::pick_rows(int64_t first, int64_t rows,
+                                                      const kernels::Sampling& sampling) {
+  RECKON_CHECK(first >= 0 && rows > 0 && first + rows <= logits_.rows);
+  TRY(executor_->start_sample(logits_.row_range(first, rows), sampling));
+  return executor_->take_picks();
 }
 
 Status Session::start_pick(const kernels::Sampling& sampling) {

@@ -60,14 +60,23 @@ class Session {
   // verify_rows.
   [[nodiscard]] Result<Activation> verify(std::span<const int32_t> tokens);
 
-  // The same without looking at the logits, for pick().
-  [[nodiscard]] Status append(std::span<const int32_t> tokens);  // as prefill()
-  [[nodiscard]] Status append(int32_t token);                    // as decode()
+  // The same without looking at the logits, for pick(), pick_rows() and row_logits().
+  [[nodiscard]] Status append(std::span<const int32_t> tokens);       // as prefill()
+  [[nodiscard]] Status append(int32_t token);                         // as decode()
+  [[nodiscard]] Status append_rows(std::span<const int32_t> tokens);  // as verify()
   // The last logits [vocabulary], copied to the host where they are not there. Valid until the next
   // call. A pass comes before (else a CHECK).
   [[nodiscard]] Result<std::span<const float>> logits();
   // Picks from the last logits, where they are: on the device. Fails where one is not finite.
   [[nodiscard]] Result<kernels::Pick> pick(const kernels::Sampling& sampling);
+
+  // The same for single rows of the last pass's logits, of which there are last_rows(); `row` and
+  // the `rows` from `first` on are among them (else a CHECK). A pick of logits that are not finite
+  // is what kernels::Pick says, so that one row's do not hide the others'.
+  [[nodiscard]] int64_t last_rows() const { return logits_.rows; }
+  [[nodiscard]] Result<std::span<const float>> row_logits(int64_t row);
+  [[nodiscard]] Result<std::vector<kernels::Pick>> pick_rows(int64_t first, int64_t rows,
+                                                             const kernels::Sampling& sampling);
 
   // The same in two steps, with the picked token's own pass between them where the device runs
   // ahead of the host: start_pick(), then append_picked() (as append() of the token that is being

@@ -38,6 +38,7 @@ SwitchInfo integer_switch(std::string key, int64_t minimum, int64_t maximum,
 }
 
 std::vector<SwitchInfo> make_registry() {
+  const std::vector<Phase> generating = {Phase::kDecode, Phase::kVerify};
   std::vector<SwitchInfo> switches;
   switches.push_back(
       integer_switch("prefill.chunk", 1, 4096, "auto", {"auto"}, {Phase::kPrefill},
@@ -60,8 +61,17 @@ std::vector<SwitchInfo> make_registry() {
                             "run the matmuls of prefill by the named variant, or not at all"));
   switches.push_back(choice("kv.type", {"auto", "f32", "f16"}, {Op::kAttention, Op::kRopeAttention},
                             {}, "elements of the KV cache; auto: f32 on a CPU, f16 on a GPU"));
-  switches.push_back(choice("decode.graph", {"on", "off"}, {}, {Phase::kDecode, Phase::kVerify},
+  switches.push_back(choice("decode.graph", {"on", "off"}, {}, generating,
                             "on: a GPU replays a decode step as one captured graph"));
+  switches.push_back(choice("decode.drafter", {"mtp", "lookup", "none"}, {}, generating,
+                            "what drafts tokens that one pass verifies: the model's own head, "
+                            "n-grams of the text so far, or a recorded run (to measure)"));
+  switches.back().forms = {{"replay", 0, 1}};
+  switches.push_back(integer_switch("decode.mtp_depth", 0, 8, "1", {"auto"}, generating,
+                                    "drafts of a pass at most; auto: as many as pay here"));
+  switches.push_back(choice("decode.confidence", {"off"}, {}, generating,
+                            "stop drafting at a draft of a lower probability or top-2 margin"));
+  switches.back().forms = {{"prob", 0, 1}, {"margin", 0, 1000}};
   switches.push_back(choice("cpu.isa", {"auto", "scalar", "avx2", "avx512", "amx"}, {}, {},
                             "the widest instruction set that kernels may use"));
   switches.push_back(integer_switch("cpu.threads", 1, 256, "all", {"all"}, {},
@@ -85,8 +95,47 @@ bool parse_strict(std::string_view text, int64_t& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+// As parse_strict(), with a fraction that does not end in 0.
+bool parse_decimal(std::string_view text, double& number) {
+  constexpr size_t kMostDigits = 9;
+  const size_t point = text.find('.');
+  int64_t whole = 0;
+  if (text.size() > kMostDigits || !parse_strict(text.substr(0, point), whole)) return false;
+  if (point != std::string_view::npos) {
+    const std::string_view fraction = text.substr(point + 1);
+    const bool digits = fraction.find_first_not_of("0123456789") == std::string_view::npos;
+    if (fraction.empty() || !digits || fraction.back() == '0') return false;
+  }
+  return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc();
+}
+
+// The number of "word:number"; false where the value is no such.
+bool parse_form(std::string_view value, std::string_view word, double& number) {
+  return value.size() > word.size() && value.starts_with(word) && value[word.size()] == ':' &&
+         parse_decimal(value.substr(word.size() + 1), number);
+}
+
+bool allowed(const SwitchInfo& info, std::string_view value) {
+  if (std::find(info.values.begin(), info.values.end(), value) != info.values.end()) return true;
+  for (const SwitchForm& form : info.forms) {
+    double number = 0;
+    if (parse_form(value, form.word, number))
+      return number >= form.minimum && number <= form.maximum;
+  }
+  int64_t number = 0;
+  return info.kind == SwitchKind::kInteger && parse_strict(value, number) &&
+         number >= info.minimum && number <= info.maximum;
+}
+
+std::string form_text(const SwitchForm& form) {
+  return form.word + ":NUMBER (" + std::to_string(static_cast<int64_t>(form.minimum)) + " to " +
+         std::to_string(static_cast<int64_t>(form.maximum)) + ")";
+}
+
 std::string allowed_text(const SwitchInfo& info) {
-  std::string text = join(info.values, ", ");
+  std::vector<std::string> words = info.values;
+  for (const SwitchForm& form : info.forms) words.push_back(form_text(form));
+  std::string text = join(words, ", ");
   if (info.kind == SwitchKind::kInteger) {
     if (!text.empty()) text += " or ";
     text += std::to_string(info.minimum) + " to " + std::to_string(info.maximum);
@@ -129,13 +178,7 @@ const SwitchInfo* find_switch(std::string_view key) {
 Status SwitchSet::set(std::string_view key, std::string_view value) {
   const SwitchInfo* info = find_switch(key);
   if (info == nullptr) return unknown_key(key);
-  if (std::find(info->values.begin(), info->values.end(), value) == info->values.end()) {
-    int64_t number = 0;
-    if (info->kind != SwitchKind::kInteger || !parse_strict(value, number) ||
-        number < info->minimum || number > info->maximum) {
-      return bad_value(*info, value);
-    }
-  }
+  if (!allowed(*info, value)) return bad_value(*info, value);
   if (value == info->default_value) {
     changed_.erase(info->key);
   } else {
@@ -163,6 +206,11 @@ std::string SwitchSet::get(std::string_view key) const {
 int64_t SwitchSet::integer(std::string_view key) const {
   int64_t number = 0;
   return parse_strict(get(key), number) ? number : 0;
+}
+
+std::optional<double> SwitchSet::number(std::string_view key, std::string_view word) const {
+  double number = 0;
+  return parse_form(get(key), word, number) ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace reckon::kernels

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,19 +20,27 @@ namespace reckon::kernels {
 
 enum class SwitchKind : uint8_t { kChoice, kInteger };
 
+// A word with a number behind it: "replay:0.9". A number has one spelling: digits, no sign, no
+// exponent, no zero that could be left out.
+struct SwitchForm {
+  std::string word;
+  double minimum = 0, maximum = 0;
+};
+
 struct SwitchInfo {
   std::string key;
   SwitchKind kind = SwitchKind::kChoice;
   std::vector<std::string> values;   // allowed words, the default first; "auto" or "all" included
   int64_t minimum = 0, maximum = 0;  // integers: allowed range (beside any words in `values`)
+  std::vector<SwitchForm> forms;     // that are allowed beside `values`
   std::string default_value;
   std::vector<Op> reach_ops;        // what it can change; empty: every op
   std::vector<Phase> reach_phases;  // empty: every phase
   std::string help;                 // one line
 };
 
-// prefill.chunk, numerics, prefill.numerics, prefill.tile_order, cpu.isa, cpu.threads, and
-// kernel.<op> for each op (values: auto and the variants of the table).
+// prefill.*, decode.*, numerics, kv.type, cpu.isa, cpu.threads, and kernel.<op> for each op
+// (values: auto and the variants of the table).
 [[nodiscard]] std::span<const SwitchInfo> switch_registry();
 [[nodiscard]] const SwitchInfo* find_switch(std::string_view key);
 
@@ -44,6 +53,8 @@ class SwitchSet {
 
   [[nodiscard]] std::string get(std::string_view key) const;  // key must be known: CHECK
   [[nodiscard]] int64_t integer(std::string_view key) const;  // a word value gives 0
+  // The number of a value of the form "word:number"; none where the value is another.
+  [[nodiscard]] std::optional<double> number(std::string_view key, std::string_view word) const;
   // Every switch that differs from its default, sorted by key; what an entry records.
   [[nodiscard]] const std::map<std::string, std::string>& changed() const { return changed_; }
 

@@ -95,6 +95,28 @@ TEST(Switches, IntegersHaveOneSpelling) {
   EXPECT_EQ(switches.integer("prefill.chunk"), 4096);
 }
 
+TEST(Switches, AFormIsAWordWithANumberOfOneSpelling) {
+  SwitchSet switches;
+  for (const char* text :
+       {"replay", "replay:", "replay:1.1", "replay:-1", "replay:0.90", "replay:.5", "replay:00.5",
+        "replay:1.", "replay:1e-1", "replay:0.1234567890", "replay:nan", "replay: 1", "mtp:1",
+        "replays:1"}) {
+    EXPECT_FALSE(switches.set("decode.drafter", text).ok()) << "'" << text << "'";
+  }
+  for (const char* text : {"replay:0", "replay:0.9", "replay:1", "lookup", "none"}) {
+    EXPECT_TRUE(switches.set("decode.drafter", text).ok()) << text;
+  }
+  ASSERT_TRUE(switches.set_assignment("decode.drafter=replay:0.25").ok());
+  EXPECT_EQ(switches.number("decode.drafter", "replay"), 0.25);
+  EXPECT_EQ(switches.number("decode.drafter", "mtp"), std::nullopt);
+  EXPECT_EQ(switches.number("decode.confidence", "prob"), std::nullopt);
+  ASSERT_TRUE(switches.set_assignment("decode.confidence=margin:4").ok());
+  EXPECT_EQ(switches.number("decode.confidence", "margin"), 4);
+  EXPECT_EQ(switches.number("decode.confidence", "prob"), std::nullopt);
+  EXPECT_THAT(error_of(switches.set("decode.confidence", "prob:2")),
+              HasSubstr("off, prob:NUMBER (0 to 1), margin:NUMBER (0 to 1000)"));
+}
+
 TEST(Switches, AnAssignmentNeedsAnEqualsSign) {
   SwitchSet switches;
   EXPECT_THAT(error_of(switches.set_assignment("prefill.chunk")), HasSubstr("key=value"));
