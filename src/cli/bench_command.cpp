@@ -16,11 +16,13 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/roofline.h"
+#include "cli/speculation.h"
 #include "cli/table.h"
 #include "engine/cost.h"
 #include "engine/generate.h"
 #include "engine/random_tokens.h"
 #include "engine/session.h"
+#include "engine/speculate.h"
 #include "measure/noise.h"
 
 namespace reckon::cli {
@@ -52,6 +54,7 @@ struct BenchTest {
   std::vector<double> rates;  // tokens a second, of each sample
   double mean_rate = 0;
   double deviation = 0;  // sample standard deviation; 0 for a single sample, as llama-bench prints
+  std::optional<engine::SpeculationStats> speculation;  // of all samples, where it drafted
   std::optional<Shares> shares;  // of the machine's bounds, where they were measured
 };
 
@@ -83,13 +86,32 @@ Result<int64_t> time_prefill(engine::Session& session, const BenchTest& test,
 }
 
 // Generates greedily behind one more token: each pass with the picking of its token.
-Result<int64_t> time_decode(engine::Session& session, const BenchTest& test, int32_t first) {
+Result<engine::Generation> time_decode(engine::Session& session, const BenchTest& test,
+                                       int32_t first) {
   TRY(session.truncate(test.depth));
   engine::GenerateOptions options;
   options.max_tokens = test.tokens + 1;  // the first of them comes from the prompt's own pass
-  TRY_ASSIGN(const engine::Generation made,
-             engine::generate(session, {&first, 1}, options, nullptr, {}));
-  return made.decode_ns;
+  return engine::generate(session, {&first, 1}, options, nullptr, {});
+}
+
+void add_sample(BenchTest& test, const engine::Generation& made) {
+  test.samples_ns.push_back(made.decode_ns);
+  if (test.speculation) {
+    test.speculation->merge(*made.speculation);
+  } else {
+    test.speculation = made.speculation;
+  }
+}
+
+// Passes of every width that drafts may take, at the end of the test's context.
+Status time_widths(engine::Session& session, BenchTest& test, int repetitions) {
+  if (!test.speculation) return {};
+  const int64_t widest = session.plan().shape.verify_rows;
+  TRY(session.truncate(std::min(session.position(), session.capacity() - widest)));
+  for (int64_t rows = 1; rows <= widest; ++rows) {
+    TRY(engine::time_passes(session, rows, repetitions, *test.speculation));
+  }
+  return {};
 }
 
 BenchTest make_test(kernels::Phase phase, int64_t tokens, int64_t depth) {
@@ -118,15 +140,24 @@ Result<std::vector<BenchTest>> run_tests(engine::Session& session, const BenchOp
       if (i >= 0) prefill.samples_ns.push_back(ns);
     }
     if (options.generate > 0) {
-      TRY_ASSIGN(const int64_t ns, time_decode(session, decode, 0));
-      if (i >= 0) decode.samples_ns.push_back(ns);
+      TRY_ASSIGN(const engine::Generation made, time_decode(session, decode, 0));
+      if (i >= 0) add_sample(decode, made);
     }
   }
+  TRY(time_widths(session, decode, options.repetitions));
   std::vector<BenchTest> tests;
   if (options.prompt > 0) tests.push_back(std::move(prefill));
   if (options.generate > 0) tests.push_back(std::move(decode));
   for (BenchTest& test : tests) TRY(add_statistics(test));
   return tests;
+}
+
+std::vector<std::string> notes_of(const engine::LoadedModel& model,
+                                  const engine::Session& session) {
+  std::vector<std::string> notes = model.notes();
+  const std::string replay = speculation_note(session.planner().switches());
+  if (!replay.empty()) notes.push_back(replay);
+  return notes;
 }
 
 // Of its weights in the format that the row names.
@@ -212,7 +243,7 @@ nlohmann::json to_json(const BenchTest& test, const engine::LoadedModel& model,
                          {"n_threads", session.planner().threads()},
                          {"n_chunk", session.plan().shape.chunk},
                          {"switches", session.planner().switches().changed()},
-                         {"notes", model.notes()},
+                         {"notes", notes_of(model, session)},
                          {"test", test.name},
                          {"n_tokens", test.tokens},
                          {"n_depth", test.depth},
@@ -222,6 +253,7 @@ nlohmann::json to_json(const BenchTest& test, const engine::LoadedModel& model,
                          {"stddev_ts", test.deviation},
                          {"load_ns", load_ns},
                          {"peak_bytes", session.arenas().peak_bytes()}};
+  if (test.speculation) json["speculation"] = speculation_json(*test.speculation);
   if (test.shares) {
     json.update({{"bytes_per_token", test.shares->bytes_per_token},
                  {"operations_per_token", test.shares->operations_per_token},
@@ -294,7 +326,7 @@ void print(const std::vector<BenchTest>& tests, const engine::LoadedModel& model
     }
     return;
   }
-  print_notes(model.notes());
+  print_notes(notes_of(model, session));
   const Table table = to_table(tests, model, session);
   if (options.output == "csv") {
     fmt::print("{}", table.csv());
@@ -302,6 +334,9 @@ void print(const std::vector<BenchTest>& tests, const engine::LoadedModel& model
   }
   if (!bounds.empty()) fmt::print("{}\n", bounds_table(bounds).text());
   fmt::print("{}", table.text());
+  for (const BenchTest& test : tests) {
+    if (test.speculation) fmt::print("{}: {}\n", test.name, speculation_line(*test.speculation));
+  }
 }
 
 Result<ExitCode> run_roofline(const BenchOptions& options) {

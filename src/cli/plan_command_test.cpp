@@ -193,6 +193,35 @@ TEST(Bench, MeasuresBothPhases) {
   EXPECT_TRUE(nlohmann::json::parse(lines[0], nullptr, false).is_object());
 }
 
+TEST(Bench, TimesEveryWidthOfAPassThatDraftsMayTake) {
+  Sandbox sandbox;
+  const std::vector<std::string> words = {"bench",
+                                          "-m",
+                                          tiny_model(),
+                                          "-p",
+                                          "0",
+                                          "-n",
+                                          "24",
+                                          "-r",
+                                          "2",
+                                          "--set",
+                                          "decode.drafter=replay:1",
+                                          "--set",
+                                          "decode.mtp_depth=3"};
+  std::vector<std::string> as_json = words;
+  as_json.emplace_back("--json");
+  const Finished finished = sandbox.run(as_json);
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const nlohmann::json drafts = finished.json()[0]["speculation"];
+  EXPECT_EQ(drafts["passes"], 12);  // twice 24 tokens, 4 a pass
+  EXPECT_EQ(drafts["tokens_per_pass"], 4.0);
+  ASSERT_EQ(drafts["by_rows"].size(), 4U);
+  for (const nlohmann::json& width : drafts["by_rows"]) EXPECT_GT(width["cost"], 0);
+  const Finished text = sandbox.run(words);
+  EXPECT_THAT(text.out, testing::HasSubstr("tg24: drafts by replay:1: 4.00 tokens a pass"));
+  EXPECT_THAT(text.err, testing::HasSubstr("recorded run"));
+}
+
 TEST(Bench, NeedsNoTokenizer) {
   Sandbox sandbox;
   const Finished finished =

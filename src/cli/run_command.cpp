@@ -18,7 +18,9 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/sampling_options.h"
+#include "cli/speculation.h"
 #include "engine/generate.h"
+#include "engine/speculate.h"
 #include "formats/chat_template.h"
 #include "kernels/trace.h"
 
@@ -30,6 +32,7 @@ using engine::Generation;
 using engine::LoadedModel;
 using engine::Session;
 
+constexpr int kTimedPasses = 3;       // of one token, where a run that drafts had none
 constexpr int64_t kContextStep = 64;  // a default context is a multiple of it
 
 struct RunOptions {
@@ -161,7 +164,7 @@ nlohmann::json result_json(const Generation& generation, const std::string& text
       {"prefill_ms", milliseconds(generation.prefill_ns)},
       {"prefill_tok_per_s", rate(generation.prompt_tokens, generation.prefill_ns)},
       {"decode_ms", milliseconds(generation.decode_ns)},
-      {"decode_tok_per_s", rate(generation.decode_passes, generation.decode_ns)},
+      {"decode_tok_per_s", rate(generation.decode_tokens, generation.decode_ns)},
       {"peak_bytes", session.arenas().peak_bytes()},
       {"context", session.capacity()},
       {"chunk", session.plan().shape.chunk},
@@ -170,19 +173,22 @@ nlohmann::json result_json(const Generation& generation, const std::string& text
       {"notes", notes},
       {"fingerprint", kernels::fingerprint(dispatch_rows(session.trace().rows()))}};
   json.update(sampling_json(options.sampling));
+  if (generation.speculation) json["speculation"] = speculation_json(*generation.speculation);
   return json;
 }
 
 std::string statistics(const Generation& generation, const Session& session) {
   std::string decode = fmt::format("{} generated", generation.tokens.size());
-  if (generation.decode_passes > 0) {
-    decode += fmt::format(" at {:.1f} tok/s", rate(generation.decode_passes, generation.decode_ns));
+  if (generation.decode_tokens > 0) {
+    decode += fmt::format(" at {:.1f} tok/s", rate(generation.decode_tokens, generation.decode_ns));
   }
-  return fmt::format("{} at {:.1f} tok/s, {}, stop: {}, peak memory {}\n",
-                     counted(generation.prompt_tokens, "prompt token"),
-                     rate(generation.prompt_tokens, generation.prefill_ns), decode,
-                     stop_reason_name(generation.stop),
-                     format_bytes_short(session.arenas().peak_bytes()));
+  std::string text = fmt::format("{} at {:.1f} tok/s, {}, stop: {}, peak memory {}\n",
+                                 counted(generation.prompt_tokens, "prompt token"),
+                                 rate(generation.prompt_tokens, generation.prefill_ns), decode,
+                                 stop_reason_name(generation.stop),
+                                 format_bytes_short(session.arenas().peak_bytes()));
+  if (generation.speculation) text += speculation_line(*generation.speculation) + "\n";
+  return text;
 }
 
 // A trace in the place of the model would be the end of that.
@@ -196,7 +202,7 @@ Status check_trace(const std::string& path, const Checkpoint& checkpoint) {
 }
 
 std::vector<std::string> notes_of(const LoadedModel& model, bool has_template,
-                                  const RunOptions& options) {
+                                  const kernels::SwitchSet& switches, const RunOptions& options) {
   std::vector<std::string> notes = model.notes();
   if (!has_template && !options.raw) {
     notes.emplace_back("this checkpoint has no chat template: the text is continued as with --raw");
@@ -204,6 +210,7 @@ std::vector<std::string> notes_of(const LoadedModel& model, bool has_template,
   if (const std::string note = sampling_note(options.sampling); !note.empty()) {
     notes.push_back(note);
   }
+  if (const std::string note = speculation_note(switches); !note.empty()) notes.push_back(note);
   return notes;
 }
 
@@ -222,7 +229,7 @@ Result<ExitCode> run(const RunOptions& options) {
   TRY_ASSIGN(const auto session, Session::create(*model, session_opts));
 
   TRY(engine::Sampler::create(options.sampling.sampler));
-  const std::vector<std::string> notes = notes_of(*model, chat.has_value(), options);
+  const std::vector<std::string> notes = notes_of(*model, chat.has_value(), switches, options);
   if (!options.quiet && !options.json) print_notes(notes);
   if (options.trace) TRY(check_trace(*options.trace, model->checkpoint()));
   engine::GenerateOptions generate;
@@ -236,8 +243,10 @@ Result<ExitCode> run(const RunOptions& options) {
     if (!options.json) print_piece(piece);
     return Flow::kContinue;
   };
-  TRY_ASSIGN(const Generation generation,
-             engine::generate(*session, prompt, generate, tokenizer, sink));
+  TRY_ASSIGN(Generation generation, engine::generate(*session, prompt, generate, tokenizer, sink));
+  if (generation.speculation) {
+    TRY(engine::time_passes(*session, 1, kTimedPasses, *generation.speculation));
+  }
   const engine::AuditReport audited = engine::audit_report(audit);
   if (options.json) {
     nlohmann::json result = result_json(generation, text, *session, notes, options);

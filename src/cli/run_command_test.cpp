@@ -79,6 +79,40 @@ TEST(Run, GivesTheSameTokensForEveryChunk) {
   }
 }
 
+TEST(Run, DraftsForTheSameTokensAndSaysWhatCameOfIt) {
+  Sandbox sandbox;
+  const nlohmann::json plain = sandbox.run(run_recorded(0, {"--json"})).json();
+  EXPECT_FALSE(plain.contains("speculation"));
+  const std::vector<std::string> drafting = {"--set", "decode.drafter=replay:1", "--set",
+                                             "decode.mtp_depth=3"};
+  std::vector<std::string> as_json = drafting;
+  as_json.emplace_back("--json");
+  const nlohmann::json json = sandbox.run(run_recorded(0, as_json)).json();
+  EXPECT_EQ(json["tokens"], plain["tokens"]);
+  ASSERT_EQ(json["notes"].size(), 1U);
+  EXPECT_THAT(json["notes"][0].get<std::string>(), HasSubstr("replay:1 takes its drafts from a"));
+  const nlohmann::json& drafts = json["speculation"];
+  EXPECT_EQ(drafts["drafter"], "replay:1");
+  EXPECT_EQ(drafts["depth"], 3);
+  EXPECT_EQ(drafts["passes"], 4);  // 15 tokens, 4 a pass
+  EXPECT_EQ(drafts["tokens_per_pass"], 3.75);
+  EXPECT_GT(drafts["ms_per_pass"], 0);
+  ASSERT_EQ(drafts["by_depth"].size(), 3U);
+  EXPECT_EQ(drafts["by_depth"][2]["depth"], 3);
+  EXPECT_EQ(drafts["by_depth"][2]["acceptance"], 1.0);
+  EXPECT_EQ(drafts["by_rows"][0]["rows"], 1);
+  EXPECT_EQ(drafts["by_rows"][0]["cost"], 1.0);
+  EXPECT_TRUE(drafts.contains("break_even"));
+
+  const Finished text = sandbox.run(run_recorded(0, drafting));
+  const std::vector<std::string> lines = lines_of(text.err);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_THAT(lines[0], HasSubstr("recorded run"));
+  EXPECT_THAT(lines[2], HasSubstr("drafts by replay:1: 3.75 tokens a pass, 4 passes of "));
+  EXPECT_THAT(lines[2], HasSubstr("accepted by depth 100 %, 100 %, 100 %"));
+  EXPECT_THAT(lines[2], HasSubstr("3 drafts cost "));
+}
+
 TEST(Run, UsesTheChatTemplateUnlessRaw) {
   Sandbox sandbox;
   const auto prompt_tokens = [&](const std::vector<std::string>& more) {
