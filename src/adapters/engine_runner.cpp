@@ -169,9 +169,12 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
              engine::plan_session(bound.model->model(), planner, bound.shape, passes,
                                   bound.model->backend()));
   Prediction prediction;
+  // How many tokens a pass verifies, and whether any runs one alone, shows when drafts are made.
+  const bool drafts = plan.shape.verify_rows > 0;
   for (const engine::PlannedCall& planned : plan.calls) {
+    const bool certain = !drafts || planned.call.phase == kernels::Phase::kPrefill;
     prediction.rows.push_back({to_text(kernels::predicted_row(planned.call, *planned.choice)),
-                               planned.choice->reason, true});
+                               planned.choice->reason, certain});
   }
   if (bound.busy_percent > 0 && passes.decode) {
     prediction.rows.push_back({busy_row(bound.busy_percent), std::string(kBusySwitch), true});

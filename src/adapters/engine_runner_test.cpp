@@ -64,6 +64,8 @@ TEST(EngineRunner, ObservesWhatItPredicts) {
       {{"cpu.isa", "scalar"}},
       {{"numerics", "reference"}},
       {{"prefill.tile_order", "band8"}},
+      {{"decode.drafter", "lookup"}, {"decode.mtp_depth", "4"}},
+      {{"decode.drafter", "replay:0.9"}, {"decode.mtp_depth", "auto"}},
   };
   for (const auto& switches : arms) {
     for (const int64_t generate : {0, 1, 5}) {
@@ -84,6 +86,20 @@ TEST(EngineRunner, ObservesWhatItPredicts) {
           std::includes(possible.begin(), possible.end(), observed.begin(), observed.end()));
     }
   }
+}
+
+TEST(EngineRunner, DraftsChangeThePlanAndNoToken) {
+  EngineRunner runner;
+  const experiment::SwitchValues drafting = {{"decode.drafter", "replay:1"},
+                                             {"decode.mtp_depth", "4"}};
+  const auto plain = runner.measure(tiny_workload(), arm({}));
+  const auto drafted = runner.measure(tiny_workload(), arm(drafting));
+  ASSERT_TRUE(plain.ok() && drafted.ok());
+  EXPECT_EQ(drafted->tokens, plain->tokens);
+  EXPECT_NE(drafted->observed, plain->observed);
+  const auto prediction = runner.predict(tiny_workload(), arm(drafting));
+  ASSERT_TRUE(prediction.ok());
+  EXPECT_NE(all_rows(*prediction), all_rows(*runner.predict(tiny_workload(), arm({}))));
 }
 
 TEST(EngineRunner, TakesWhatItPlanned) {

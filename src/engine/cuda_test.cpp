@@ -363,5 +363,39 @@ TEST(CudaGenerate, RunsAheadUnseen) {
   }
 }
 
+TEST(CudaGenerate, SpeculatesUnseen) {
+  RECKON_REQUIRE_CUDA(gpu);
+  const auto model = open_model(golden_path("oracle/llama-s0"), on(gpu, "q4"));
+  ASSERT_NE(model, nullptr);
+  const std::vector<int32_t> prompt = longest_prompt(*model);
+  for (const SamplerOptions& sampler :
+       {SamplerOptions{}, SamplerOptions{.temperature = 0.9, .seed = 3},
+        SamplerOptions{.temperature = 0.9, .seed = 3, .filters = {.top_k = 9}}}) {
+    GenerateOptions options;
+    options.max_tokens = 512;
+    options.sampler = sampler;
+    const SessionShape shape{static_cast<int64_t>(prompt.size()) + 512};
+    const auto plainly = make_session(*model, {}, shape);
+    ASSERT_NE(plainly, nullptr);
+    const auto plain = generate(*plainly, prompt, options, nullptr, {});
+    ASSERT_TRUE(plain.ok()) << plain.error().message;
+    for (const char* drafter : {"lookup", "replay:0.9", "replay:1"}) {
+      for (const char* depth : {"1", "2", "3", "4", "5", "8", "auto"}) {
+        const auto session = make_session(
+            *model,
+            {fmt::format("decode.drafter={}", drafter), fmt::format("decode.mtp_depth={}", depth)},
+            shape);
+        ASSERT_NE(session, nullptr);
+        const auto drafted = generate(*session, prompt, options, nullptr, {});
+        ASSERT_TRUE(drafted.ok()) << drafted.error().message;
+        EXPECT_EQ(drafted->tokens, plain->tokens) << drafter << " " << depth;
+        EXPECT_EQ(drafted->margins, plain->margins) << drafter << " " << depth;
+        EXPECT_EQ(session->position(), plainly->position());
+        EXPECT_EQ(session->arenas().peak_bytes(), session->plan().total_bytes);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace reckon::engine
