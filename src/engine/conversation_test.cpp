@@ -53,6 +53,23 @@ TEST_F(ConversationTest, AnswersAsIfTheWholeHadBeenRunAnew) {
   }
 }
 
+TEST_F(ConversationTest, AnswersTheSameWithDrafts) {
+  const auto session =
+      make_session(*model_, {"decode.drafter=lookup", "decode.mtp_depth=4"}, {512});
+  Conversation conversation = start(*session);
+  std::vector<ChatMessage> said;
+  int64_t drafting = 0;
+  for (const char* question : {"Who are you?", "And then?", "Who are you?"}) {
+    said.push_back({"user", question});
+    const auto turn = conversation.ask(question, {});
+    ASSERT_TRUE(turn.ok()) << turn.error().message;
+    EXPECT_EQ(turn->generation.tokens, fresh_answer(said));
+    drafting += turn->generation.speculation->drafting_passes();
+    said.push_back({"assistant", turn->text});
+  }
+  EXPECT_GT(drafting, 0);
+}
+
 TEST_F(ConversationTest, RunsOnlyWhatIsNew) {
   const auto session = make_session(*model_, {}, {512});
   Conversation conversation = start(*session);
