@@ -5,23 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "models/config_checks.h"
+
 namespace reckon::models {
 namespace {
-
-Error bad_key(const Checkpoint& checkpoint, std::string_view key, std::string_view problem) {
-  return failed(fmt::format("{}: '{}' {}", checkpoint.path(), key, problem));
-}
-
-// Limits far beyond any published model: products of any three stay within 63 bits.
-struct SizeLimit {
-  std::string_view what;
-  int64_t value;
-  int64_t largest;
-};
 
 Status check_sizes(const Checkpoint& checkpoint, const DenseConfig& config) {
   if (config.head_dim == 0 && config.heads > 0 && config.hidden % config.heads != 0) {
@@ -38,12 +28,7 @@ Status check_sizes(const Checkpoint& checkpoint, const DenseConfig& config) {
       {"vocabulary", config.vocabulary, int64_t{1} << 24},
       {"context length", config.context_limit, int64_t{1} << 31},
   }};
-  for (const SizeLimit& limit : limits) {
-    if (limit.value < 1 || limit.value > limit.largest) {
-      return failed(fmt::format("{}: {} of {} where 1 to {} is expected", checkpoint.path(),
-                                limit.what, limit.value, limit.largest));
-    }
-  }
+  TRY(check_limits(checkpoint, limits));
   if (config.heads % config.kv_heads != 0) {
     return failed(fmt::format("{}: {} attention heads are not a multiple of {} KV heads",
                               checkpoint.path(), config.heads, config.kv_heads));
@@ -52,15 +37,8 @@ Status check_sizes(const Checkpoint& checkpoint, const DenseConfig& config) {
     return failed(fmt::format("{}: a head size of {} is odd, but rope turns pairs",
                               checkpoint.path(), config.head_dim));
   }
-  if (!(config.epsilon > 0) || !(config.epsilon < 1)) {
-    return failed(fmt::format("{}: an RMSNorm epsilon of {} where over 0 and under 1 is expected",
-                              checkpoint.path(), config.epsilon));
-  }
-  if (!(config.rope_base > 1) || !std::isfinite(config.rope_base)) {
-    return failed(fmt::format("{}: a rope base of {} where over 1 is expected", checkpoint.path(),
-                              config.rope_base));
-  }
-  return {};
+  TRY(check_epsilon(checkpoint, config.epsilon));
+  return check_rope_base(checkpoint, config.rope_base);
 }
 
 // hidden / heads, where the checkpoint does not name a head size; 0 (refused later) where the
@@ -71,86 +49,8 @@ int64_t default_head_dim(const DenseConfig& config) {
 
 // ---- Hugging Face ----
 
-Status refuse_true(const Checkpoint& checkpoint, std::string_view key) {
-  TRY_ASSIGN(const bool value, checkpoint.boolean_or(key, false));
-  if (value) return bad_key(checkpoint, key, "is true, which this version does not support");
-  return {};
-}
-
-// Keys of other models, with the value at which they do nothing; none where there is no such value.
-// A configuration that has one computes what nobody here knows, whatever family it says it is.
-struct ForeignKey {
-  std::string_view key;
-  std::optional<double> neutral;
-};
-constexpr ForeignKey kForeignKeys[] = {
-    {"alibi", 0},
-    {"attention_chunk_size", 0},
-    {"attention_multiplier", std::nullopt},
-    {"attn_logit_softcapping", 0},
-    {"attn_temperature_tuning", 0},
-    {"clip_qkv", std::nullopt},
-    {"dim_model_base", std::nullopt},
-    {"embedding_multiplier", 1},
-    {"final_logit_softcapping", 0},
-    {"hidden_size_per_layer_input", 0},
-    {"kv_lora_rank", 0},
-    {"logit_scale", 1},
-    {"logits_scaling", 1},
-    {"n_routed_experts", 0},
-    {"num_experts", 0},
-    {"num_kv_shared_layers", 0},
-    {"num_local_experts", 0},
-    {"parallel_attn", 0},
-    {"q_lora_rank", 0},
-    {"qk_layernorm", 0},
-    {"residual_multiplier", 1},
-    {"scale_depth", std::nullopt},
-    {"scale_emb", 1},
-    {"use_parallel_residual", 0},
-    {"use_qk_norm", 0},
-};
-
-Status check_foreign_keys(const Checkpoint& checkpoint) {
-  for (const auto& [key, neutral] : kForeignKeys) {
-    if (!checkpoint.has(key)) continue;
-    const Result<bool> flag = checkpoint.boolean(key);
-    const Result<double> number =
-        flag.ok() ? Result<double>(*flag ? 1.0 : 0.0) : checkpoint.number(key);
-    if (number.ok() && neutral && *number == *neutral) continue;
-    return bad_key(checkpoint, key, "is set, which this version does not support");
-  }
-  return {};
-}
-
-Status check_same_base(const Checkpoint& checkpoint) {
-  constexpr std::string_view kTop = "rope_theta";
-  constexpr std::string_view kNested = "rope_parameters.rope_theta";
-  if (!checkpoint.has(kTop) || !checkpoint.has(kNested)) return {};
-  TRY_ASSIGN(const double top, checkpoint.number(kTop));
-  TRY_ASSIGN(const double nested, checkpoint.number(kNested));
-  if (top == nested) return {};
-  return bad_key(checkpoint, kTop,
-                 fmt::format("is {}, but '{}' is {}: expected the same", top, kNested, nested));
-}
-
 Status check_hf_rope(const Checkpoint& checkpoint) {
-  TRY(check_same_base(checkpoint));
-  for (const std::string object : {"rope_parameters", "rope_scaling"}) {
-    if (!checkpoint.has(object)) continue;
-    std::string type;
-    for (const char* name : {"rope_type", "type"}) {
-      const std::string key = object + "." + name;
-      TRY_ASSIGN(type, checkpoint.string_or(key, type));
-      if (!type.empty() && type != "default") {
-        return bad_key(checkpoint, key,
-                       fmt::format("is '{}': rope scaling is not supported in this version", type));
-      }
-    }
-    if (type.empty() && object == "rope_scaling") {
-      return bad_key(checkpoint, object, "names no rope_type; expected 'default'");
-    }
-  }
+  TRY(check_plain_rope(checkpoint));
   TRY_ASSIGN(const double share, checkpoint.number_or("partial_rotary_factor", 1.0));
   if (share != 1.0) {
     return bad_key(checkpoint, "partial_rotary_factor",
@@ -190,7 +90,7 @@ Status check_hf_activation(const Checkpoint& checkpoint, MlpActivation activatio
 }
 
 Status check_hf(const Checkpoint& checkpoint, const DenseFamily& family) {
-  TRY(check_foreign_keys(checkpoint));
+  TRY(check_foreign_keys(checkpoint, {}));
   TRY(check_hf_rope(checkpoint));
   TRY(check_hf_attention(checkpoint, family));
   return check_hf_activation(checkpoint, family.activation);

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "models/config_checks.h"
 #include "models/dense.h"
 #include "models/dense_config.h"
 
@@ -20,10 +21,6 @@ constexpr int64_t kLargestWindow = int64_t{1} << 31;
 
 constexpr std::array<std::string_view, 2> kGgufKeys{"attention.sliding_window",
                                                     "rope.freq_base_swa"};
-
-Error bad_key(const Checkpoint& checkpoint, std::string_view key, std::string_view problem) {
-  return failed(fmt::format("{}: '{}' {}", checkpoint.path(), key, problem));
-}
 
 Status check_window(const Checkpoint& checkpoint, std::string_view key, int64_t window) {
   if (window >= 1 && window <= kLargestWindow) return {};
