@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "engine/draft_head.h"
 #include "engine/speculation_options.h"
 #include "kernels/recorder.h"
 #include "tensor/dtype.h"
@@ -44,6 +45,15 @@ class DryRun {
     return pass(recorder, Phase::kVerify, rows, LogitRows::kAll);
   }
   [[nodiscard]] int64_t verify_rows() const { return shape_.verify_rows; }
+  // A pass of the draft head that fills in its cache, and one that drafts; nothing where the
+  // session has none.
+  [[nodiscard]] Status draft(kernels::Recorder& recorder, int64_t rows) const {
+    if (!shape_.drafts) return {};
+    recorder.set_phase(draft_phase(rows, shape_.verify_rows));
+    TRY(draft_pass(recorder, rows, 0));
+    TRY(draft_pass(recorder, rows, 1));
+    return shape_.logit_rows == LogitRows::kAll ? draft_pass(recorder, rows, rows) : Status();
+  }
   // Picking the next token after each of the rows of a pass.
   [[nodiscard]] Status pick(kernels::Recorder& recorder, int64_t rows = 1) const {
     recorder.set_phase(Phase::kDecode);
@@ -52,6 +62,15 @@ class DryRun {
   }
 
  private:
+  [[nodiscard]] Status draft_pass(kernels::Recorder& recorder, int64_t rows, int64_t wanted) const {
+    const models::DraftPass pass{.tokens = std::span(tokens_).first(static_cast<size_t>(rows)),
+                                 .wanted = wanted};
+    TRY_ASSIGN(const models::DraftOutputs outputs,
+               model_.draft(recorder, pass, state_, activations_));
+    (void)outputs;
+    return {};
+  }
+
   [[nodiscard]] Status pass(kernels::Recorder& recorder, Phase phase, int64_t rows,
                             LogitRows logit_rows) const {
     recorder.set_phase(phase);
@@ -86,12 +105,14 @@ Result<Needs> needs_of(const DryRun& dry_run, const kernels::Planner& planner, i
     if (rows == 0) {
       TRY(dry_run.decode(recorder));
       TRY(dry_run.pick(recorder));
+      TRY(dry_run.draft(recorder, 1));
       for (int64_t v = 1; v <= dry_run.verify_rows(); ++v) {
         TRY(dry_run.verify(recorder, v));
         TRY(dry_run.pick(recorder, v));
       }
     } else {
       TRY(dry_run.prefill(recorder, rows));
+      TRY(dry_run.draft(recorder, rows));
     }
     largest.push_back(largest.empty() ? 0 : largest.back());
     for (const auto& counted : recorder.calls()) {
@@ -253,6 +274,9 @@ Result<SessionShape> resolve_shape(const models::Model& model, const kernels::Pl
     return usage_error(fmt::format("verifies of {} tokens in a session whose chunk is {}",
                                    resolved.verify_rows, resolved.chunk));
   }
+  if (resolved.drafts && !model.info().has_draft_head) {
+    return usage_error("drafts of the model's own head, but its checkpoint has none");
+  }
   resolved.kv_type = planner.kv_type();
   return resolved;
 }
@@ -260,8 +284,13 @@ Result<SessionShape> resolve_shape(const models::Model& model, const kernels::Pl
 SessionBuffers session_buffers(const models::Model& model, const SessionShape& shape) {
   const int64_t of_prefill = shape.logit_rows == LogitRows::kAll ? shape.chunk : 1;
   const int64_t logit_rows = std::max(of_prefill, shape.verify_rows);
-  return {model.state_specs(shape.capacity, shape.kv_type),
-          model.activation_specs(shape.chunk, logit_rows)};
+  const int64_t draft_rows = shape.drafts ? of_prefill : 0;
+  return {model.state_specs({.capacity = shape.capacity,
+                             .kv_type = shape.kv_type,
+                             .rollback = shape.verify_rows,
+                             .drafts = shape.drafts}),
+          model.activation_specs(
+              {.rows = shape.chunk, .logit_rows = logit_rows, .draft_rows = draft_rows})};
 }
 
 bool does_without(const BufferSpec& spec, const std::set<kernels::Op>& ops) {
@@ -279,12 +308,15 @@ Result<std::vector<PlannedCall>> plan_calls(const models::Model& model, kernels:
                                      rows, shape.chunk));
     }
     TRY(dry_run.prefill(recorder, rows));
+    TRY(dry_run.draft(recorder, rows));
   }
   if (passes.decode) TRY(dry_run.decode(recorder));
+  if (passes.decode) TRY(dry_run.draft(recorder, 1));
   if (passes.pick) TRY(dry_run.pick(recorder));
   for (int64_t rows = 1; rows <= shape.verify_rows; ++rows) {
     TRY(dry_run.verify(recorder, rows));
     if (passes.pick && rows > 1) TRY(dry_run.pick(recorder, rows));
+    TRY(dry_run.draft(recorder, rows));
   }
   std::vector<PlannedCall> calls;
   for (const auto& [call, count] : recorder.calls()) {

@@ -29,6 +29,7 @@ struct SessionShape {
   // they need, though no more than a chunk has.
   int64_t verify_rows = 0;
   DType kv_type = DType::kF32;  // resolved from the switches, whatever stands here
+  bool drafts = false;          // whether the model's own head drafts as well
 };
 
 struct PlannedCall {
@@ -57,7 +58,8 @@ struct PassKinds {
 [[nodiscard]] std::vector<int64_t> chunk_rows(int64_t tokens, int64_t chunk);
 
 // The shape with its defaults filled in. Usage errors: a context under 1 or beyond the model's
-// limit, a chunk under 1, more rows of a verify than a chunk has.
+// limit, a chunk under 1, more rows of a verify than a chunk has, drafts of a model without a head
+// for them.
 [[nodiscard]] Result<SessionShape> resolve_shape(const models::Model& model,
                                                  const kernels::Planner& planner,
                                                  const SessionShape& shape);

@@ -117,12 +117,12 @@ class HugeModel final : public models::Model {
     info_.vocabulary = 1;
   }
   const models::ModelInfo& info() const override { return info_; }
-  std::vector<models::BufferSpec> state_specs(int64_t capacity, DType) const override {
-    return {{MemoryTag::kState, "keys", capacity, columns_, DType::kF32},
-            {MemoryTag::kState, "values", capacity, columns_, DType::kF32}};
+  std::vector<models::BufferSpec> state_specs(const models::StateShape& shape) const override {
+    return {{MemoryTag::kState, "keys", shape.capacity, columns_, DType::kF32},
+            {MemoryTag::kState, "values", shape.capacity, columns_, DType::kF32}};
   }
-  std::vector<models::BufferSpec> activation_specs(int64_t rows, int64_t) const override {
-    return {{MemoryTag::kActivations, "logits", rows, 1, DType::kF32}};
+  std::vector<models::BufferSpec> activation_specs(const models::PassShape& shape) const override {
+    return {{MemoryTag::kActivations, "logits", shape.rows, 1, DType::kF32}};
   }
   Status forward(kernels::Ops&, const models::Pass&, models::State,
                  models::Buffers) const override {

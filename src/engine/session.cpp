@@ -62,14 +62,16 @@ Status Session::allocate(kernels::BufferAudit* audit) {
     arenas_.adopt(MemoryTag::kWeights, "weights in panels", info.panel_bytes);
   }
   const auto allocate = [&](const models::BufferSpec& spec) -> Result<void*> {
-    if (does_without(spec, plan_.ops)) return nullptr;
     const int64_t bytes = row_bytes(spec.type, spec.rows * spec.columns);
+    if (bytes == 0 || does_without(spec, plan_.ops)) return nullptr;
     return arenas_.allocate(spec.tag, spec.name, static_cast<uint64_t>(bytes));
   };
   const SessionBuffers buffers = session_buffers(model_.model(), plan_.shape);
   for (const models::BufferSpec& spec : buffers.state) {
     TRY_ASSIGN(void* memory, allocate(spec));
     state_.push_back({memory, spec.type, spec.rows, spec.columns});
+    const std::optional<int64_t> rollback = models::rollback_of(spec);
+    if (rollback) rollback_ = std::min(*rollback, rollback_.value_or(*rollback));
   }
   for (const models::BufferSpec& spec : buffers.activations) {
     TRY_ASSIGN(void* memory, allocate(spec));
@@ -93,6 +95,10 @@ Status Session::allocate(kernels::BufferAudit* audit) {
   resources.audit = audit;
   if (audit != nullptr) watch_buffers(*audit);
   TRY_ASSIGN(executor_, backend_.make_executor(*planner_, trace_, resources));
+  if (plan_.shape.drafts) {
+    draft_head_ = std::make_unique<DraftHead>(model_.model(), *executor_, state_, activations_,
+                                              plan_.shape.capacity, plan_.shape.verify_rows);
+  }
   return {};
 }
 
@@ -114,6 +120,7 @@ void Session::watch_buffers(kernels::BufferAudit& audit) const {
 }
 
 Status Session::run(Phase phase, std::span<const int32_t> tokens, bool picked_token) {
+  if (draft_head_) TRY(draft_head_->before_pass(tokens_, tokens[0]));
   const LogitRows logit_rows = phase == Phase::kPrefill  ? plan_.shape.logit_rows
                                : phase == Phase::kVerify ? LogitRows::kAll
                                                          : LogitRows::kLast;
@@ -140,7 +147,11 @@ Status Session::run(Phase phase, std::span<const int32_t> tokens, bool picked_to
   }));
   TRY(observed);
   const auto rows = static_cast<int64_t>(tokens.size());
+  if (draft_head_) draft_head_->after_pass(position_);
   position_ += rows;
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  is_last_unknown_ = picked_token;
+  if (rollback_) state_reach_ = std::max(state_reach_, position_ - *rollback_);
   logits_ = activations_.back().row_range(0, logit_rows == LogitRows::kAll ? rows : 1);
   return {};
 }
@@ -247,6 +258,8 @@ Result<kernels::Pick> Session::take_pick() {
   TRY_ASSIGN(const std::vector<kernels::Pick> picks, executor_->take_picks());
   const Result<kernels::Pick> pick = checked(picks[0]);
   if (!pick.ok()) return explain_not_finite(model_, pick.error());
+  if (is_last_unknown_) tokens_.back() = pick->token;
+  is_last_unknown_ = false;
   return pick;
 }
 
@@ -259,8 +272,33 @@ Status Session::truncate(int64_t position) {
     return usage_error(fmt::format("cannot go back to position {}: the session stands at {}",
                                    position, position_));
   }
-  position_ = position;
-  return {};
+  if (position == position_) return {};
+  const bool in_reach = position == 0 || position >= reach();
+  const std::vector<int32_t> kept(tokens_.begin(), tokens_.begin() + position);
+  position_ = in_reach ? position : 0;
+  if (position_ == 0) state_reach_ = 0;
+  if (draft_head_) draft_head_->truncate(position_);
+  tokens_.resize(static_cast<size_t>(position_));
+  is_last_unknown_ = false;
+  return in_reach ? Status() : append(kept);
+}
+
+int64_t Session::reach() const {
+  return std::max(state_reach_, draft_head_ ? draft_head_->reach() : 0);
+}
+
+Result<kernels::Pick> Session::draft(int32_t token) {
+  RECKON_CHECK(draft_head_ != nullptr);
+  TRY(check_tokens({&token, 1}, model_));
+  TRY_ASSIGN(const kernels::Pick pick, draft_head_->draft(tokens_, token));
+  const Result<kernels::Pick> sure = checked(pick);
+  if (!sure.ok()) return explain_not_finite(model_, sure.error());
+  return sure;
+}
+
+void Session::observe_drafts(DraftObserver observer) {
+  RECKON_CHECK(draft_head_ != nullptr && plan_.shape.logit_rows == LogitRows::kAll);
+  draft_head_->observe(std::move(observer));
 }
 
 void Session::observe(std::function<void(int64_t layer, Activation hidden)> observer) {

@@ -1,5 +1,5 @@
-// A Session: one sequence of tokens on one loaded model, with its KV cache, buffers, threads,
-// switches and trace.
+// A Session: one sequence of tokens on one loaded model, with its state (KV caches, recurrent
+// states), buffers, threads, switches and trace.
 //
 // Used from one thread at a time. Results of exact kernels do not depend on chunks or the thread
 // count. Passes may still be running on a device when a call returns; whatever reads a result
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/draft_head.h"
 #include "engine/loaded_model.h"
 #include "engine/memory_plan.h"
 #include "kernels/audit.h"
@@ -81,7 +82,7 @@ class Session {
   // The same in two steps, with the picked token's own pass between them where the device runs
   // ahead of the host: start_pick(), then append_picked() (as append() of the token that is being
   // picked), then take_pick(). Nothing else comes between; truncate() takes the pass back.
-  [[nodiscard]] bool runs_ahead() const { return executor_->runs_ahead(); }
+  [[nodiscard]] bool runs_ahead() const { return executor_->runs_ahead() && !draft_head_; }
   [[nodiscard]] Status start_pick(const kernels::Sampling& sampling);
   [[nodiscard]] Status append_picked();
   [[nodiscard]] Result<kernels::Pick> take_pick();
@@ -91,9 +92,22 @@ class Session {
 
   [[nodiscard]] int64_t position() const { return position_; }
   [[nodiscard]] int64_t capacity() const;
-  // Forgets everything from `position` on (0 <= position <= position(), else a usage error). All
-  // that a KV cache needs to go back to an earlier state.
+  // Forgets everything from `position` on (0 <= position <= position(), else a usage error). From
+  // reach() on, and at 0, that is all: the state of every position is still there. In between, the
+  // tokens before `position` are run again as a prefill (errors as for one).
   [[nodiscard]] Status truncate(int64_t position);
+  // The earliest position whose state is still there. 0 where a model has nothing but KV caches;
+  // recurrent states go back by as many positions as the shape's verify_rows.
+  [[nodiscard]] int64_t reach() const;
+  // The tokens that were run, position() of them.
+  [[nodiscard]] std::span<const int32_t> tokens() const { return tokens_; }
+
+  // The head that drafts, of a session whose shape says so (else a CHECK): its first choice for the
+  // token after `token`. The first call after a pass gives the token picked there, each further one
+  // the draft before. The last logits stay. Errors: see DraftHead::draft().
+  [[nodiscard]] Result<kernels::Pick> draft(int32_t token);
+  // Of every row of the head, in a session made for LogitRows::kAll.
+  void observe_drafts(DraftObserver observer);
 
   [[nodiscard]] const models::Model& model() const { return model_.model(); }
   [[nodiscard]] const LoadedModel& loaded() const { return model_; }
@@ -126,6 +140,11 @@ class Session {
   Activation logits_;  // of the last pass, in the backend's memory
   std::function<void(int64_t, Activation)> observer_;
   int64_t position_ = 0;
+  std::vector<int32_t> tokens_;      // [position_]
+  bool is_last_unknown_ = false;     // of tokens_: it is being picked
+  std::optional<int64_t> rollback_;  // positions that the state can go back; none: any
+  int64_t state_reach_ = 0;          // the earliest position that it can go back to
+  std::unique_ptr<DraftHead> draft_head_;
 };
 
 }  // namespace reckon::engine

@@ -127,15 +127,20 @@ class DenseModel final : public Model {
 
   [[nodiscard]] const ModelInfo& info() const override { return info_; }
 
-  [[nodiscard]] std::vector<BufferSpec> state_specs(int64_t capacity,
-                                                    DType kv_type) const override {
-    const int64_t width = config_.layers * kv_width();
-    return {{MemoryTag::kState, "keys", capacity, width, kv_type},
-            {MemoryTag::kState, "values", capacity, width, kv_type}};
+  [[nodiscard]] std::vector<BufferSpec> state_specs(const StateShape& shape) const override {
+    const auto cache = [&](const char* name) {
+      return BufferSpec{.tag = MemoryTag::kState,
+                        .name = name,
+                        .rows = shape.capacity,
+                        .columns = config_.layers * kv_width(),
+                        .type = shape.kv_type,
+                        .kind = StateKind::kByPosition};
+    };
+    return {cache("keys"), cache("values")};
   }
 
-  [[nodiscard]] std::vector<BufferSpec> activation_specs(int64_t rows,
-                                                         int64_t logit_rows) const override {
+  [[nodiscard]] std::vector<BufferSpec> activation_specs(const PassShape& shape) const override {
+    const int64_t rows = shape.rows;
     const auto spec = [](const char* name, int64_t r, int64_t columns) {
       return BufferSpec{MemoryTag::kActivations, name, r, columns, DType::kF32};
     };
@@ -151,7 +156,7 @@ class DenseModel final : public Model {
         spec("attended", rows, q_width()),
         spec("mlp gate", rows, config_.inner),
         up,
-        spec("logits", logit_rows, config_.vocabulary),
+        spec("logits", shape.logit_rows, config_.vocabulary),
     };
   }
 
@@ -306,37 +311,6 @@ Result<Layer> bind_layer(WeightBinder& binder, const DenseConfig& config, const 
   return layer;
 }
 
-// Whether two tensors of one shape and type have the same rows, wherever they are.
-Result<bool> same_rows(const Checkpoint& checkpoint, const Weight& shape, const char* a,
-                       const char* b) {
-  TRY_ASSIGN(const auto rows_a, checkpoint.rows(a));
-  TRY_ASSIGN(const auto rows_b, checkpoint.rows(b));
-  const auto stride = static_cast<size_t>(row_bytes(shape.type, shape.k));
-  std::vector<char> row_a(stride), row_b(stride);
-  for (int64_t row = 0; row < shape.n; ++row) {
-    TRY(rows_a->rows(row, 1, shape.type, row_a.data()));
-    TRY(rows_b->rows(row, 1, shape.type, row_b.data()));
-    if (row_a != row_b) return false;
-  }
-  return true;
-}
-
-// A tied head may still be stored; it must then be the embedding, byte for byte.
-Status check_stored_tied_head(const Checkpoint& checkpoint, const Names& names) {
-  TRY_ASSIGN(const Weight embedding, checkpoint.tensor(names.embedding));
-  TRY_ASSIGN(const Weight head, checkpoint.tensor(names.head, embedding.n, embedding.k));
-  bool same = head.type == embedding.type;
-  if (same) {
-    TRY_ASSIGN(same, same_rows(checkpoint, embedding, names.embedding, names.head));
-  }
-  if (!same) {
-    return failed(
-        fmt::format("{}: tensor '{}' differs from the embedding, but 'tie_word_embeddings' is true",
-                    checkpoint.path(), names.head));
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint, DenseConfig config,
@@ -358,10 +332,7 @@ Result<std::unique_ptr<Model>> build_dense(const Checkpoint& checkpoint, DenseCo
     TRY_ASSIGN(weights.head, binder.matrix(names.head, config.vocabulary, config.hidden));
   } else {
     weights.head = weights.embedding;
-    if (checkpoint.has_tensor(names.head)) {
-      TRY(check_stored_tied_head(checkpoint, names));
-      binder.skip(names.head);
-    }
+    TRY(binder.skip_tied_head(names.embedding, names.head));
   }
   TRY_ASSIGN(const int64_t vision, binder.finish(config.family));
 

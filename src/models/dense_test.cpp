@@ -24,8 +24,9 @@ std::string error_of(TinyFolder& folder) {
 }
 
 TEST(Families, NamesEveryFamilyOfTheTable) {
-  EXPECT_THAT(family_names(), ElementsAre("gemma3", "llama", "qwen2", "qwen3"));
-  EXPECT_EQ(families().size(), 4U);
+  EXPECT_THAT(family_names(), ElementsAre("gemma3", "llama", "qwen2", "qwen3", "qwen3_5",
+                                          "qwen3_5_moe", "qwen3_next"));
+  EXPECT_EQ(families().size(), 7U);
 }
 
 TEST(Families, NamesWhatItKnowsWhereAFamilyIsUnknown) {
@@ -144,12 +145,12 @@ struct DryRun {
 
 DryRun dry_run(const Model& model, int64_t rows, LogitRows logit_rows) {
   std::vector<StateBuffer> state;
-  for (const BufferSpec& spec : model.state_specs(64, DType::kF32)) {
+  for (const BufferSpec& spec : model.state_specs({.capacity = 64})) {
     state.push_back({nullptr, spec.type, spec.rows, spec.columns});
   }
   std::vector<Activation> activations;
-  for (const BufferSpec& spec :
-       model.activation_specs(rows, logit_rows == LogitRows::kAll ? rows : 1)) {
+  for (const BufferSpec& spec : model.activation_specs(
+           {.rows = rows, .logit_rows = logit_rows == LogitRows::kAll ? rows : 1})) {
     activations.push_back({nullptr, spec.rows, spec.columns});
   }
   const std::vector<int32_t> tokens(static_cast<size_t>(rows), 0);

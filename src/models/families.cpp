@@ -9,15 +9,17 @@
 #include "models/llama.h"
 #include "models/qwen2.h"
 #include "models/qwen3.h"
+#include "models/qwen3_5.h"
+#include "models/qwen3_next.h"
 
 namespace reckon::models {
 namespace {
 
 constexpr std::array kFamilies{
-    Family{"gemma3", build_gemma3},
-    Family{"llama", build_llama},
-    Family{"qwen2", build_qwen2},
-    Family{"qwen3", build_qwen3},
+    Family{"gemma3", build_gemma3},         Family{"llama", build_llama},
+    Family{"qwen2", build_qwen2},           Family{"qwen3", build_qwen3},
+    Family{"qwen3_5", build_qwen3_5},       Family{"qwen3_5_moe", build_qwen3_5_moe},
+    Family{"qwen3_next", build_qwen3_next},
 };
 
 }  // namespace

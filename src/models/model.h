@@ -27,10 +27,20 @@ struct ModelInfo {
   int64_t vocabulary = 0;  // rows of the head
   int64_t hidden = 0;
   int64_t layers = 0;
+  bool has_draft_head = false;     // of tokens further on, in its checkpoint
   int64_t context_limit = 0;       // positions that the checkpoint was made for
   uint64_t weight_bytes = 0;       // that the weights take once loaded
   uint64_t panel_bytes = 0;        // how much of that are their panels (kernels/panels.h)
   std::vector<std::string> notes;  // what was skipped or converted, one line each
+};
+
+// How long a buffer of state remembers. Going back to position p means running on from there.
+enum class StateKind : uint8_t {
+  kNone,        // no state
+  kByPosition,  // what position p left is kept as long as the sequence: p can be any earlier one
+  kSlots,       // the state before position p is in slot p % rows: rows - 1 positions back
+  kRing,        // the input of position p is in slot p % rows, and a pass reads `reads` of them
+                // before its first: rows - reads positions back
 };
 
 // One buffer that a model asks for: rows * columns values. Activations are float32.
@@ -40,9 +50,29 @@ struct BufferSpec {
   int64_t rows = 0;
   int64_t columns = 0;
   DType type = DType::kF32;
+  StateKind kind = StateKind::kNone;
+  int64_t reads = 0;  // of kRing
   // Only calls of this op touch it: a session whose plan fuses them all away has no such buffer,
   // and passes give null for it.
   std::optional<kernels::Op> only_for = std::nullopt;
+};
+
+// How many positions back the state can go; none where it is any number of them.
+[[nodiscard]] std::optional<int64_t> rollback_of(const BufferSpec& spec);
+
+// What the state of a sequence is for.
+struct StateShape {
+  int64_t capacity = 0;         // positions
+  DType kv_type = DType::kF32;  // elements of KV caches
+  int64_t rollback = 0;         // positions that it must be able to go back, at least
+  bool drafts = false;          // whether the model's draft head is run as well
+};
+
+// What the buffers of a pass are for.
+struct PassShape {
+  int64_t rows = 0;        // tokens of a pass, at most
+  int64_t logit_rows = 0;  // rows whose logits are wanted, at most
+  int64_t draft_rows = 0;  // the same of passes of the draft head; 0: it is not run
 };
 
 // One buffer of per-sequence state.
@@ -69,22 +99,36 @@ struct Pass {
   std::function<void(int64_t layer, Activation hidden)> observe;
 };
 
+// One pass of the draft head: row r proposes the token after tokens[r], which stands at position
+// first_position + r + 1, from what the model's last pass, or a draft, left of the position before.
+struct DraftPass {
+  std::span<const int32_t> tokens;
+  int64_t first_position = 0;  // that the rows take in the head's own cache
+  enum class Source : uint8_t { kModel, kDraft } source = Source::kModel;
+  int64_t source_row = 0;  // of the first row, among those of the model's, or the head's, last pass
+  int64_t wanted = 0;      // the last rows, whose logits are computed; others only fill the cache
+};
+struct DraftOutputs {
+  Activation hidden;  // [wanted, hidden], after the head's norm
+  Activation logits;  // [wanted, vocabulary]
+};
+
 class Model {
  public:
   virtual ~Model() = default;
 
   [[nodiscard]] virtual const ModelInfo& info() const = 0;
-  // Per-sequence state for `capacity` positions, its KV cache in elements of `kv_type`.
-  [[nodiscard]] virtual std::vector<BufferSpec> state_specs(int64_t capacity,
-                                                            DType kv_type) const = 0;
-  // Activations for passes of up to `rows` tokens whose logits are wanted for `logit_rows` rows;
-  // the last one is the logits, [logit_rows, vocabulary].
-  [[nodiscard]] virtual std::vector<BufferSpec> activation_specs(int64_t rows,
-                                                                 int64_t logit_rows) const = 0;
+  // Buffers of no rows are not allocated: passes give null for them.
+  [[nodiscard]] virtual std::vector<BufferSpec> state_specs(const StateShape& shape) const = 0;
+  // The last one is the logits, [logit_rows, vocabulary].
+  [[nodiscard]] virtual std::vector<BufferSpec> activation_specs(const PassShape& shape) const = 0;
   // Runs the pass; logits land in the last activation buffer, one row for kLast, else one a token.
   // state and activations follow the specs (made for at least this pass's sizes).
   [[nodiscard]] virtual Status forward(kernels::Ops& ops, const Pass& pass, State state,
                                        Buffers activations) const = 0;
+  // Runs the draft head, with buffers made for it; a CHECK without ModelInfo::has_draft_head.
+  [[nodiscard]] virtual Result<DraftOutputs> draft(kernels::Ops& ops, const DraftPass& pass,
+                                                   State state, Buffers activations) const;
 };
 
 // Builds the model of a checkpoint (families.cpp lists the families). Every tensor's presence, type

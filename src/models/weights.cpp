@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -54,6 +55,51 @@ class OnePlusRows final : public RowSource {
   int64_t k_;
 };
 
+// Ranges of rows of other sources, one after another.
+class RearrangedRows final : public RowSource {
+ public:
+  struct Part {
+    std::shared_ptr<const RowSource> source;
+    int64_t first = 0;
+    int64_t count = 0;
+  };
+  RearrangedRows(std::vector<Part> parts, int64_t k) : parts_(std::move(parts)), k_(k) {}
+
+  [[nodiscard]] Status rows(int64_t first, int64_t count, DType type, void* out) const override {
+    char* to = static_cast<char*>(out);
+    int64_t begin = 0;
+    for (const Part& part : parts_) {
+      const int64_t from = std::max(first, begin);
+      const int64_t rows = std::min(first + count, begin + part.count) - from;
+      if (rows > 0) {
+        TRY(part.source->rows(part.first + from - begin, rows, type, to));
+        to += rows * row_bytes(type, k_);
+      }
+      begin += part.count;
+    }
+    return {};
+  }
+
+ private:
+  std::vector<Part> parts_;
+  int64_t k_;
+};
+
+// Whether two tensors of one shape and type have the same rows, wherever they are.
+Result<bool> same_rows(const Checkpoint& checkpoint, const Weight& shape, const std::string& a,
+                       const std::string& b) {
+  TRY_ASSIGN(const auto rows_a, checkpoint.rows(a));
+  TRY_ASSIGN(const auto rows_b, checkpoint.rows(b));
+  const auto stride = static_cast<size_t>(row_bytes(shape.type, shape.k));
+  std::vector<char> row_a(stride), row_b(stride);
+  for (int64_t row = 0; row < shape.n; ++row) {
+    TRY(rows_a->rows(row, 1, shape.type, row_a.data()));
+    TRY(rows_b->rows(row, 1, shape.type, row_b.data()));
+    if (row_a != row_b) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Weight> WeightBinder::checked(const std::string& name, WeightRole role, int64_t n,
@@ -90,6 +136,35 @@ Result<WeightRef> WeightBinder::tied_embedding(const std::string& name, int64_t 
   return bind(name, WeightRole::kTiedEmbedding, n, k);
 }
 
+Result<WeightRef> WeightBinder::rearranged(const std::string& name,
+                                           const std::vector<RowRange>& ranges, int64_t k) {
+  std::map<std::string, std::shared_ptr<const RowSource>> sources;
+  std::vector<RearrangedRows::Part> parts;
+  Weight whole;
+  whole.k = k;
+  for (const RowRange& range : ranges) {
+    std::shared_ptr<const RowSource>& source = sources[range.tensor];
+    if (source == nullptr) {
+      TRY_ASSIGN(const Weight weight, checked(range.tensor, WeightRole::kMatrix, range.rows, k));
+      if (parts.empty()) whole.type = weight.type;
+      if (weight.type != whole.type) {
+        return failed(fmt::format("{}: tensor '{}' is {}; expected {}, as others of '{}' are",
+                                  checkpoint_.path(), range.tensor, dtype_name(weight.type),
+                                  dtype_name(whole.type), name));
+      }
+      TRY_ASSIGN(source, checkpoint_.rows(range.tensor));
+    }
+    parts.push_back({source, range.first, range.count});
+    whole.n += range.count;
+  }
+  return placer_.plan(name, WeightRole::kMatrix, whole,
+                      std::make_shared<const RearrangedRows>(std::move(parts), k));
+}
+
+Result<WeightRef> WeightBinder::table(const std::string& name, int64_t n, int64_t k) {
+  return bind(name, WeightRole::kVector, n, k);
+}
+
 Result<WeightRef> WeightBinder::vector(const std::string& name, int64_t k) {
   return bind(name, WeightRole::kVector, 1, k);
 }
@@ -101,6 +176,23 @@ Result<WeightRef> WeightBinder::norm(const std::string& name, int64_t k, NormWei
   weight.data = nullptr;  // what is stored is not what is read
   return placer_.plan(name, WeightRole::kVector, weight,
                       std::make_unique<const OnePlusRows>(std::move(rows), k));
+}
+
+Status WeightBinder::skip_tied_head(const std::string& embedding, const std::string& head) {
+  if (!checkpoint_.has_tensor(head)) return {};
+  TRY_ASSIGN(const Weight table, checkpoint_.tensor(embedding));
+  TRY_ASSIGN(const Weight stored, checkpoint_.tensor(head, table.n, table.k));
+  bool same = stored.type == table.type;
+  if (same) {
+    TRY_ASSIGN(same, same_rows(checkpoint_, table, embedding, head));
+  }
+  if (!same) {
+    return failed(
+        fmt::format("{}: tensor '{}' differs from the embedding, but 'tie_word_embeddings' is true",
+                    checkpoint_.path(), head));
+  }
+  skip(head);
+  return {};
 }
 
 Result<int64_t> WeightBinder::finish(std::string_view family) const {

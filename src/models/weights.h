@@ -6,12 +6,21 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "formats/checkpoint.h"
 #include "models/weight_placer.h"
 
 namespace reckon::models {
+
+// Rows [first, first + count) of a stored matrix of `rows` rows.
+struct RowRange {
+  std::string tensor;
+  int64_t rows = 0;
+  int64_t first = 0;
+  int64_t count = 0;
+};
 
 enum class NormWeights : uint8_t { kPlain, kZeroCentred };
 
@@ -26,10 +35,19 @@ class WeightBinder {
   [[nodiscard]] Result<WeightRef> matrix(const std::string& name, int64_t n, int64_t k);
   [[nodiscard]] Result<WeightRef> embedding(const std::string& name, int64_t n, int64_t k);
   [[nodiscard]] Result<WeightRef> tied_embedding(const std::string& name, int64_t n, int64_t k);
+  // A matrix of k columns made of rows of stored ones, in this order, for checkpoints that keep
+  // together what a model reads apart, or apart what it reads together. `name` is what schemes and
+  // messages call it; the tensors are of one type. They are copied at load, whatever it is.
+  [[nodiscard]] Result<WeightRef> rearranged(const std::string& name,
+                                             const std::vector<RowRange>& ranges, int64_t k);
+  // A small table [n, k] as float32, from any plain type.
+  [[nodiscard]] Result<WeightRef> table(const std::string& name, int64_t n, int64_t k);
   // A vector [k] as float32, from any plain type.
   [[nodiscard]] Result<WeightRef> vector(const std::string& name, int64_t k);
   // A norm's weight: a vector as it is, or 1 + what is stored.
   [[nodiscard]] Result<WeightRef> norm(const std::string& name, int64_t k, NormWeights weights);
+  // A tied head may still be stored; it must then be the embedding, byte for byte.
+  [[nodiscard]] Status skip_tied_head(const std::string& embedding, const std::string& head);
   // A tensor that the model knows and does not read.
   void skip(const std::string& name) { used_.insert(name); }
 
