@@ -97,8 +97,10 @@ void add_quant_options(CLI::App& command, QuantOptions& options) {
 
 Result<std::unique_ptr<engine::LoadedModel>> open_model(const std::string& model,
                                                         const QuantOptions& quant,
-                                                        const std::string& backend) {
+                                                        const std::string& backend,
+                                                        const models::BuildOptions& build) {
   engine::ModelOptions options;
+  options.build = build;
   TRY_ASSIGN(options.backend, kernels::open_backend(backend));
   TRY_ASSIGN(options.quant, models::QuantScheme::parse(quant.scheme));
   options.packed_cache.enabled = !quant.no_cache;

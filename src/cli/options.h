@@ -47,9 +47,9 @@ void add_backend_option(CLI::App& command, std::string& backend);
 
 // The model as typed, its weights planned but not loaded.
 [[nodiscard]] Result<std::unique_ptr<engine::LoadedModel>> open_model(const EngineOptions& options);
-[[nodiscard]] Result<std::unique_ptr<engine::LoadedModel>> open_model(const std::string& model,
-                                                                      const QuantOptions& quant,
-                                                                      const std::string& backend);
+[[nodiscard]] Result<std::unique_ptr<engine::LoadedModel>> open_model(
+    const std::string& model, const QuantOptions& quant, const std::string& backend,
+    const models::BuildOptions& build = {});
 
 // The switches as typed; --chunk is short for --set prefill.chunk.
 [[nodiscard]] Result<kernels::SwitchSet> parse_switches(const EngineOptions& options);

@@ -44,10 +44,15 @@ nlohmann::json to_json(const OracleReport& report, const OracleOptions& options)
                          {"hidden_rows", report.hidden_rows},
                          {"greedy_tokens", report.greedy_tokens},
                          {"greedy_equal", report.greedy_equal},
+                         {"draft_rows", report.draft_rows},
+                         {"drafts", report.drafts},
+                         {"drafts_equal", report.drafts_equal},
                          {"largest_logit_difference", report.largest_logit_difference},
                          {"largest_logit_row_ratio", report.largest_logit_row_ratio},
                          {"largest_hidden_difference", report.largest_hidden_difference},
                          {"largest_hidden_row_ratio", report.largest_hidden_row_ratio},
+                         {"largest_draft_difference", report.largest_draft_difference},
+                         {"largest_draft_row_ratio", report.largest_draft_row_ratio},
                          {"tolerance",
                           {{"measure", absolute ? "absolute" : "row-norm"},
                            {"limit", report.tolerance.limit},
@@ -82,12 +87,20 @@ std::string last_line(const OracleReport& report) {
   const double logits = absolute ? report.largest_logit_difference : report.largest_logit_row_ratio;
   const double hidden =
       absolute ? report.largest_hidden_difference : report.largest_hidden_row_ratio;
-  return fmt::format(
+  std::string text = fmt::format(
       "pass: largest {} {:.2e} in {}, {:.2e} in {} (limit {:.0e}); {} of {} greedy tokens equal",
       absolute ? "difference" : "row ratio", logits, counted(report.logit_rows, "logit row"),
       hidden, counted(report.hidden_rows, "hidden row"), report.tolerance.limit,
       report.greedy_equal, report.greedy_tokens);
+  if (report.draft_rows > 0) {
+    text += fmt::format("; {:.2e} in {} of the draft head, {} of {} drafts equal",
+                        absolute ? report.largest_draft_difference : report.largest_draft_row_ratio,
+                        counted(report.draft_rows, "row"), report.drafts_equal, report.drafts);
+  }
+  return text;
 }
+
+constexpr models::BuildOptions kBuild{.draft_head = true};
 
 Result<ExitCode> check(OracleOptions options) {
   if (options.numerics.empty()) {
@@ -95,10 +108,10 @@ Result<ExitCode> check(OracleOptions options) {
   }
   engine::SessionOptions session;
   TRY_ASSIGN(session.switches, oracle_switches(options));
-  TRY_ASSIGN(const auto model, open_model(options.folder, options.quant, options.backend));
+  TRY_ASSIGN(const auto model, open_model(options.folder, options.quant, options.backend, kBuild));
   std::unique_ptr<engine::LoadedModel> on_cpu;
   if (model->is_packed() && options.backend != "cpu") {
-    TRY_ASSIGN(on_cpu, open_model(options.folder, options.quant, "cpu"));
+    TRY_ASSIGN(on_cpu, open_model(options.folder, options.quant, "cpu", kBuild));
   }
   TRY_ASSIGN(const OracleReport report,
              engine::check_oracle(*model, session, on_cpu ? on_cpu.get() : model.get()));

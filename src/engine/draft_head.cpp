@@ -72,10 +72,10 @@ Result<DraftOutputs> DraftHead::catch_up(std::span<const int32_t> history, int32
   std::vector<int32_t> tokens(tokens_of.begin(), tokens_of.end());
   tokens.push_back(next);
   const DraftPass pass{.tokens = tokens,
-                 .first_position = rows_,
-                 .source = DraftPass::Source::kModel,
-                 .source_row = rows_ - model_first_,
-                 .wanted = observer_ ? position - rows_ : wanted};
+                       .first_position = rows_,
+                       .source = DraftPass::Source::kModel,
+                       .source_row = rows_ - model_first_,
+                       .wanted = observer_ ? position - rows_ : wanted};
   TRY_ASSIGN(const DraftOutputs outputs, run(pass));
   rows_ = position;
   next_ = next;

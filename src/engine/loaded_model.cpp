@@ -44,7 +44,7 @@ std::vector<std::string> notes_of(const models::Model& model, const models::Weig
   for (const models::PlacedWeight& weight : placer.weights()) {
     if (weight.role == models::WeightRole::kVector) continue;
     matrices.push_back(weight.name);
-    if (!checkpoint.is_block_fp8(weight.name) || quant.type_of(weight.name)) continue;
+    if (!checkpoint.is_block_fp8(weight.tensor) || quant.type_of(weight.name)) continue;
     ++fp8;
     fp8_bytes += static_cast<int64_t>(weight.bytes) - weight.stored.n * weight.stored.k;
   }
@@ -88,11 +88,12 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& model,
   loaded->checkpoint_ = std::make_unique<Checkpoint>(std::move(checkpoint));
   loaded->backend_ = options.backend;
   loaded->placer_ = make_placer(options);
-  TRY_ASSIGN(loaded->model_, models::build_model(*loaded->checkpoint_, *loaded->placer_));
+  TRY_ASSIGN(loaded->model_,
+             models::build_model(*loaded->checkpoint_, *loaded->placer_, options.build));
   loaded->packed_ = options.quant.packs();
   loaded->notes_ = notes_of(*loaded->model_, *loaded->placer_, *loaded->checkpoint_, options.quant);
   const auto is_changed = [&](const models::PlacedWeight& weight) {
-    return weight.converted || loaded->checkpoint_->is_block_fp8(weight.name);
+    return weight.converted || loaded->checkpoint_->is_block_fp8(weight.tensor);
   };
   const bool as_stored = !loaded->packed_ && options.backend->weight_loader() == nullptr &&
                          std::ranges::none_of(loaded->placer_->weights(), is_changed);

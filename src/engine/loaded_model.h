@@ -26,6 +26,7 @@ struct ModelOptions {
   models::QuantScheme quant;
   kernels::Backend* backend = &kernels::cpu_backend();  // where it will run; outlives the model
   models::PackedCacheOptions packed_cache = {};
+  models::BuildOptions build = {};
 };
 
 class LoadedModel {

@@ -275,7 +275,7 @@ Result<SessionShape> resolve_shape(const models::Model& model, const kernels::Pl
                                    resolved.verify_rows, resolved.chunk));
   }
   if (resolved.drafts && !model.info().has_draft_head) {
-    return usage_error("drafts of the model's own head, but its checkpoint has none");
+    return usage_error("drafts of the model's own head, but it was built without one");
   }
   resolved.kv_type = planner.kv_type();
   return resolved;

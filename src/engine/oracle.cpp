@@ -4,46 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
 #include <utility>
 
 #include "base/check.h"
 #include "engine/oracle_case.h"
+#include "engine/oracle_record.h"
+#include "engine/oracle_rows.h"
 #include "engine/sampler.h"
 
 namespace reckon::engine {
 namespace {
-
-// Keeps the larger; not-a-number counts as larger than everything.
-void keep_largest(double& largest, double value) {
-  if (!std::isnan(largest) && !(value <= largest)) largest = value;
-}
-
-struct RowDifference {
-  double largest = 0;  // absolute
-  double scaled = 0;   // largest over max(1, |expected|)
-  double ratio = 0;    // of the norms
-  int64_t column = 0;  // of the largest; the first that is not a number, where there is one
-};
-
-RowDifference compare_row(std::span<const float> got, std::span<const float> expected) {
-  RowDifference row;
-  double squares = 0;
-  double expected_squares = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double want = static_cast<double>(expected[i]);
-    const double difference = std::abs(static_cast<double>(got[i]) - want);
-    squares += difference * difference;
-    expected_squares += want * want;
-    keep_largest(row.scaled, difference / std::max(1.0, std::abs(want)));
-    if (std::isnan(row.largest) || difference <= row.largest) continue;
-    row.largest = difference;
-    row.column = static_cast<int64_t>(i);
-  }
-  row.ratio = squares == 0 ? 0 : std::sqrt(squares / expected_squares);
-  return row;
-}
 
 class Checker {
  public:
@@ -53,17 +24,24 @@ class Checker {
     index_ = index;
     TRY(session_.truncate(0));
     TRY_ASSIGN(const int32_t first, check_prefill(prompt));
+    if (prompt.drafts) TRY(check_drafts(prompt));
     TRY(check_greedy(prompt, first));
     ++report_.prompts;
     return {};
   }
 
  private:
-  // Compares hidden states and logits; gives the first token of the continuation.
+  // Compares hidden states and logits, those of the draft head, too; gives the first token of the
+  // continuation.
   [[nodiscard]] Result<int32_t> check_prefill(const OraclePrompt& prompt) {
     if (!prompt.hidden.empty()) {
       session_.observe([&](int64_t layer, Activation hidden) {
         check_hidden(layer, prompt.hidden[static_cast<size_t>(layer)], hidden);
+      });
+    }
+    if (prompt.drafts) {
+      session_.observe_drafts([&](int64_t first_position, Activation hidden, Activation logits) {
+        check_draft_rows(prompt, first_position, hidden, logits);
       });
     }
     std::vector<float> last;
@@ -141,6 +119,61 @@ class Checker {
     return {};
   }
 
+  // Rows of the draft head: those of the prompt, then the drafts behind it, whose hidden states
+  // were not recorded.
+  void check_draft_rows(const OraclePrompt& prompt, int64_t first_position, Activation hidden,
+                        Activation logits) {
+    const OracleDrafts& drafts = *prompt.drafts;
+    const auto recorded = static_cast<int64_t>(prompt.tokens.size()) - 1;
+    for (int64_t r = 0; r < logits.rows; ++r) {
+      const int64_t position = first_position + r;
+      const bool behind = position >= recorded;
+      if (!behind) check_draft_row("draft hidden", drafts.hidden, position, position, hidden, r);
+      check_draft_row("draft logits", behind ? drafts.draft_logits : drafts.logits,
+                      behind ? position - recorded : position, position, logits, r);
+      ++report_.draft_rows;
+    }
+  }
+
+  void check_draft_row(const char* what, const std::vector<float>& recorded, int64_t recorded_row,
+                       int64_t position, Activation values, int64_t row) {
+    const auto got = row_of(values.data, row, values.columns);
+    const auto expected = row_of(recorded.data(), recorded_row, values.columns);
+    const RowDifference difference = compare_row(got, expected);
+    keep_largest(report_.largest_draft_difference, difference.scaled);
+    keep_largest(report_.largest_draft_row_ratio, difference.ratio);
+    const double size = measured(difference.scaled, difference.ratio);
+    if (size <= report_.tolerance.limit) return;  // false for what is no number
+    const auto column = static_cast<size_t>(difference.column);
+    fail({.what = what,
+          .row = position,
+          .column = difference.column,
+          .got = static_cast<double>(got[column]),
+          .expected = static_cast<double>(expected[column]),
+          .difference = size});
+  }
+
+  // The drafts behind the prompt, each after the one that was recorded.
+  [[nodiscard]] Status check_drafts(const OraclePrompt& prompt) {
+    const OracleDrafts& drafts = *prompt.drafts;
+    int32_t token = drafts.next;
+    for (size_t depth = 0; depth < drafts.tokens.size(); ++depth) {
+      TRY_ASSIGN(const kernels::Pick pick, session_.draft(token));
+      token = drafts.tokens[depth];
+      ++report_.drafts;
+      if (pick.token == token) {
+        ++report_.drafts_equal;
+      } else if (drafts.margin(depth) > report_.tolerance.greedy_margin) {
+        fail({.what = "draft",
+              .row = static_cast<int64_t>(depth),
+              .got = static_cast<double>(pick.token),
+              .expected = static_cast<double>(token)});
+      }
+    }
+    session_.observe_drafts({});
+    return {};
+  }
+
   [[nodiscard]] double measured(double absolute, double ratio) const {
     return report_.tolerance.measure == OracleMeasure::kAbsolute ? absolute : ratio;
   }
@@ -204,63 +237,15 @@ OracleTolerance oracle_tolerance(const LoadedModel& model, const kernels::Switch
   return {OracleMeasure::kRowNorm, 1e-4, 1e-3};
 }
 
-namespace {
-
-// The prompt as the session computes it, recorded at the same places.
-Result<OraclePrompt> record_prompt(Session& session, const OraclePrompt& like) {
-  OraclePrompt prompt;
-  prompt.tokens = like.tokens;
-  prompt.logit_rows = like.logit_rows;
-  prompt.hidden.resize(like.hidden.size());
-  TRY(session.truncate(0));
-  if (!like.hidden.empty()) {
-    session.observe([&](int64_t layer, Activation hidden) {
-      auto& rows = prompt.hidden[static_cast<size_t>(layer)];
-      rows.insert(rows.end(), hidden.data, hidden.data + hidden.rows * hidden.columns);
-    });
-  }
-  std::vector<float> rows;  // of every position
-  int64_t columns = 0;
-  const Status status = session.prefill_all(prompt.tokens, [&](int64_t, Activation logits) {
-    columns = logits.columns;
-    rows.insert(rows.end(), logits.data, logits.data + logits.rows * columns);
-  });
-  session.observe({});
-  TRY(status);
-  prompt.logits.assign(rows.end() - prompt.logit_rows * columns, rows.end());
-  std::vector<float> last(rows.end() - columns, rows.end());
-  prompt.min_top2_margin = std::numeric_limits<double>::infinity();
-  while (prompt.greedy.size() < like.greedy.size()) {
-    TRY_ASSIGN(const kernels::Pick pick, pick_token(last));
-    prompt.greedy.push_back(pick.token);
-    prompt.min_top2_margin = std::min(prompt.min_top2_margin, static_cast<double>(pick.margin));
-    if (prompt.greedy.size() == like.greedy.size()) break;
-    TRY_ASSIGN(const std::span<const float> logits, session.decode(pick.token));
-    last.assign(logits.begin(), logits.end());
-  }
-  return prompt;
-}
-
-// Replaces what was recorded by what `model` computes in reference numerics.
-Status record_again(const LoadedModel& model, const SessionShape& shape,
-                    std::vector<OraclePrompt>& prompts) {
-  SessionOptions options;
-  TRY(options.switches.set("numerics", "reference"));
-  options.shape = shape;
-  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::create(model, options));
-  for (OraclePrompt& prompt : prompts) {
-    TRY_ASSIGN(prompt, record_prompt(*session, prompt));
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<OracleReport> check_oracle(const LoadedModel& model, const SessionOptions& options,
                                   const LoadedModel* reference) {
   const models::ModelInfo& info = model.model().info();
   TRY_ASSIGN(std::vector<OraclePrompt> prompts, read_oracle_case(model.checkpoint(), info));
   SessionOptions adapted = options;
+  adapted.shape.drafts =
+      info.has_draft_head && std::ranges::any_of(prompts, [](const OraclePrompt& prompt) {
+        return prompt.drafts.has_value();
+      });
   adapted.shape.logit_rows = models::LogitRows::kAll;
   adapted.shape.capacity = 0;
   for (const OraclePrompt& prompt : prompts) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -50,7 +52,8 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return "[" + join(parts, ", ") + "]";
 }
 
-// Reads one prompt's tensors, "p<i>.tokens" and so on.
+// Reads one prompt's tensors, "p<i>.tokens" and so on; those of a draft head are "mtp.p<i>.hidden"
+// and so on.
 class PromptReader {
  public:
   PromptReader(const SafetensorsFile& file, size_t index, const models::ModelInfo& model)
@@ -67,10 +70,33 @@ class PromptReader {
     TRY_ASSIGN(prompt.greedy, file_.integers(prefix_ + "greedy"));
     TRY(read_logits(length, prompt));
     if (file_.find(prefix_ + "hidden.0") != nullptr) TRY(read_hidden(length, prompt));
+    if (model_.has_draft_head && file_.find("mtp." + prefix_ + "hidden") != nullptr) {
+      TRY_ASSIGN(prompt.drafts, PromptReader(file_, "mtp." + prefix_, model_).read_drafts(length));
+    }
     return prompt;
   }
 
  private:
+  PromptReader(const SafetensorsFile& file, std::string prefix, const models::ModelInfo& model)
+      : file_(file), prefix_(std::move(prefix)), model_(model) {}
+
+  [[nodiscard]] Result<OracleDrafts> read_drafts(int64_t length) const {
+    OracleDrafts drafts;
+    TRY_ASSIGN(drafts.hidden, file_.floats(prefix_ + "hidden"));
+    TRY(check_shape("hidden", {length - 1, model_.hidden}));
+    TRY_ASSIGN(drafts.logits, file_.floats(prefix_ + "logits"));
+    TRY(check_shape("logits", {length - 1, model_.vocabulary}));
+    TRY_ASSIGN(const std::vector<int32_t> next, file_.integers(prefix_ + "next"));
+    TRY(check_shape("next", {1}));
+    drafts.next = next[0];
+    TRY_ASSIGN(drafts.tokens, file_.integers(prefix_ + "drafts"));
+    const auto depth = static_cast<int64_t>(drafts.tokens.size());
+    TRY(check_shape("drafts", {depth}));
+    TRY_ASSIGN(drafts.draft_logits, file_.floats(prefix_ + "draft_logits"));
+    TRY(check_shape("draft_logits", {depth, model_.vocabulary}));
+    return drafts;
+  }
+
   [[nodiscard]] Status check_shape(const std::string& name,
                                    const std::vector<int64_t>& expected) const {
     const SafetensorsTensor* tensor = file_.find(prefix_ + name);
@@ -107,6 +133,14 @@ class PromptReader {
 };
 
 }  // namespace
+
+float OracleDrafts::margin(size_t draft) const {
+  const auto width = draft_logits.size() / tokens.size();
+  std::vector<float> row(draft_logits.begin() + static_cast<ptrdiff_t>(draft * width),
+                         draft_logits.begin() + static_cast<ptrdiff_t>((draft + 1) * width));
+  std::ranges::partial_sort(row, row.begin() + 2, std::greater<>());
+  return row[0] - row[1];
+}
 
 Result<std::vector<OraclePrompt>> read_oracle_case(const Checkpoint& checkpoint,
                                                    const models::ModelInfo& model) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,19 @@
 
 namespace reckon::engine {
 
+// What a draft head gives behind each position of a prompt but the last, and its greedy drafts
+// behind the whole prompt and the model's next token.
+struct OracleDrafts {
+  std::vector<float> hidden;  // [tokens - 1, hidden], after the head's norm
+  std::vector<float> logits;  // [tokens - 1, vocabulary]
+  int32_t next = 0;           // the model's own next token
+  std::vector<int32_t> tokens;
+  std::vector<float> draft_logits;  // [drafts, vocabulary]
+
+  // Of the highest logit over the second, of one draft.
+  [[nodiscard]] float margin(size_t draft) const;
+};
+
 struct OraclePrompt {
   std::vector<int32_t> tokens;
   int64_t logit_rows = 0;                  // recorded for the last positions of the prompt
@@ -21,6 +35,7 @@ struct OraclePrompt {
   std::vector<int32_t> greedy;             // the continuation
   double min_top2_margin = 0;              // smallest on the greedy path
   std::vector<std::vector<float>> hidden;  // empty, or layers + 1 times [tokens, hidden]
+  std::optional<OracleDrafts> drafts;      // where they are recorded and the model has the head
 };
 
 // Reads every prompt, 0, 1, ... Shapes are checked against the model; errors name the file and the

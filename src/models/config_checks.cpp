@@ -78,8 +78,8 @@ Status check_epsilon(const Checkpoint& checkpoint, float epsilon) {
 
 Status check_rope_base(const Checkpoint& checkpoint, double base) {
   if (base > 1 && std::isfinite(base)) return {};
-  return failed(fmt::format("{}: a rope base of {} where over 1 is expected", checkpoint.path(),
-                            base));
+  return failed(
+      fmt::format("{}: a rope base of {} where over 1 is expected", checkpoint.path(), base));
 }
 
 Status refuse_true(const Checkpoint& checkpoint, std::string_view key) {

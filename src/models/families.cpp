@@ -34,9 +34,10 @@ std::vector<std::string> family_names() {
   return names;
 }
 
-Result<std::unique_ptr<Model>> build_model(const Checkpoint& checkpoint, WeightPlacer& placer) {
+Result<std::unique_ptr<Model>> build_model(const Checkpoint& checkpoint, WeightPlacer& placer,
+                                           const BuildOptions& options) {
   for (const Family& family : kFamilies) {
-    if (checkpoint.architecture() == family.name) return family.build(checkpoint, placer);
+    if (checkpoint.architecture() == family.name) return family.build(checkpoint, placer, options);
   }
   return failed(fmt::format("{}: the model family '{}' is not supported; expected one of {}",
                             checkpoint.path(), checkpoint.architecture(),

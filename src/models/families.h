@@ -13,8 +13,8 @@ namespace reckon::models {
 
 struct Family {
   const char* name = "";  // what Checkpoint::architecture() gives
-  Result<std::unique_ptr<Model>> (*build)(const Checkpoint& checkpoint,
-                                          WeightPlacer& placer) = nullptr;
+  Result<std::unique_ptr<Model>> (*build)(const Checkpoint& checkpoint, WeightPlacer& placer,
+                                          const BuildOptions& options) = nullptr;
 };
 
 // Every family, sorted by name. Immutable, lives for the process's life.

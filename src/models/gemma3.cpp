@@ -135,7 +135,8 @@ Status read_hf(const Checkpoint& checkpoint, DenseConfig& config) {
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> build_gemma3(const Checkpoint& checkpoint, WeightPlacer& placer) {
+Result<std::unique_ptr<Model>> build_gemma3(const Checkpoint& checkpoint, WeightPlacer& placer,
+                                            const BuildOptions& /*options*/) {
   TRY_ASSIGN(DenseConfig config,
              read_dense_config(checkpoint, {.name = "gemma3",
                                             .qk_norm = QkNorm::kPerHead,

@@ -17,6 +17,7 @@ namespace reckon::models {
 // Errors as build_dense() (dense.h); and, naming the key, for soft caps and attention that is not
 // causal, which no Gemma 3 text model has.
 [[nodiscard]] Result<std::unique_ptr<Model>> build_gemma3(const Checkpoint& checkpoint,
-                                                          WeightPlacer& placer);
+                                                          WeightPlacer& placer,
+                                                          const BuildOptions& options);
 
 }  // namespace reckon::models

@@ -164,8 +164,8 @@ class HybridModel final : public Model {
     const int64_t wanted = pass.logit_rows == LogitRows::kAll ? a.rows() : 1;
     const int64_t normed = a.drafts() ? a.rows() : wanted;
     const Activation out = a.drafts() ? a[B::kModelHidden] : a[B::kNormed].row_range(0, wanted);
-    TRY(ops.add_rms_norm(a.last(B::kDelta, normed), a.last(B::kHidden, normed),
-                         weights_.final_norm, config_.epsilon, out));
+    TRY(ops.add_rms_norm(a.last(B::kDelta, normed), a.last(B::kHidden, normed), weights_.final_norm,
+                         config_.epsilon, out));
     const Activation last = out.row_range(normed - wanted, wanted);
     if (pass.observe) pass.observe(info_.layers, last);
     return ops.matmul(last, weights_.head, a[B::kLogits].row_range(0, wanted));
@@ -203,15 +203,20 @@ ModelInfo info_of(const HybridConfig& config, const HybridWeights& weights,
     info.notes.push_back(
         fmt::format("skipped the vision tower ({} tensors)", weights.vision_tensors));
   }
+  if (weights.draft_tensors_left_out > 0) {
+    info.notes.push_back(fmt::format("left out the head that drafts tokens ({} tensors)",
+                                     weights.draft_tensors_left_out));
+  }
   return info;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Model>> build_hybrid(const Checkpoint& checkpoint,
-                                            const HybridFamily& family, WeightPlacer& placer) {
+                                            const HybridFamily& family, WeightPlacer& placer,
+                                            const BuildOptions& options) {
   TRY_ASSIGN(HybridConfig config, read_hybrid_config(checkpoint, family));
-  TRY_ASSIGN(HybridWeights weights, bind_hybrid(checkpoint, config, placer));
+  TRY_ASSIGN(HybridWeights weights, bind_hybrid(checkpoint, config, options, placer));
   ModelInfo info = info_of(config, weights, placer);
   return std::make_unique<HybridModel>(std::move(config), std::move(weights), std::move(info));
 }

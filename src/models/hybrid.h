@@ -17,6 +17,7 @@ namespace reckon::models {
 // Reads the configuration and binds every tensor; the checkpoint and the placer outlive the model.
 [[nodiscard]] Result<std::unique_ptr<Model>> build_hybrid(const Checkpoint& checkpoint,
                                                           const HybridFamily& family,
-                                                          WeightPlacer& placer);
+                                                          WeightPlacer& placer,
+                                                          const BuildOptions& options);
 
 }  // namespace reckon::models

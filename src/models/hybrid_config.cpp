@@ -27,8 +27,8 @@ Status check_keys(const Checkpoint& checkpoint, const HybridFamily& family) {
   if (family.mlp == HybridMlp::kExperts) own = kExpertKeys;
   TRY(check_foreign_keys(checkpoint, own));
   TRY(check_plain_rope(checkpoint));
-  for (const std::string_view key : {"attention_bias", "mlp_bias", "use_sliding_window",
-                                     "mtp_use_dedicated_embeddings"}) {
+  for (const std::string_view key :
+       {"attention_bias", "mlp_bias", "use_sliding_window", "mtp_use_dedicated_embeddings"}) {
     TRY(refuse_true(checkpoint, key));
   }
   TRY(expect_true(checkpoint, "attn_output_gate"));
@@ -63,8 +63,7 @@ Status read_experts(const Checkpoint& checkpoint, ExpertSizes& experts) {
   TRY_ASSIGN(experts.inner, checkpoint.integer("moe_intermediate_size"));
   TRY_ASSIGN(experts.shared_inner, checkpoint.integer("shared_expert_intermediate_size"));
   TRY_ASSIGN(const bool normalised, checkpoint.boolean_or("norm_topk_prob", true));
-  experts.weights =
-      normalised ? kernels::RouteWeights::kOfSelected : kernels::RouteWeights::kOfAll;
+  experts.weights = normalised ? kernels::RouteWeights::kOfSelected : kernels::RouteWeights::kOfAll;
   const std::array<SizeLimit, 4> limits{{
       {"experts", experts.count, 1 << 14},
       {"experts of a token", experts.top_k, experts.count},
@@ -100,9 +99,8 @@ Result<std::vector<HybridLayerKind>> read_layers(const Checkpoint& checkpoint) {
   std::vector<HybridLayerKind> layers;
   for (const std::string& type : types) {
     if (type != "linear_attention" && type != "full_attention") {
-      return bad_key(
-          checkpoint, "layer_types",
-          fmt::format("holds '{}'; expected linear_attention or full_attention", type));
+      return bad_key(checkpoint, "layer_types",
+                     fmt::format("holds '{}'; expected linear_attention or full_attention", type));
     }
     layers.push_back(type == "full_attention" ? HybridLayerKind::kAttention
                                               : HybridLayerKind::kDelta);
@@ -158,9 +156,10 @@ Status read_delta(const Checkpoint& checkpoint, HybridConfig& config) {
     return bad_key(checkpoint, "linear_conv_kernel_dim", "is 1; expected 2 to 64");
   }
   if (config.value_heads % config.key_heads != 0) {
-    return failed(fmt::format("{}: {} linear attention value heads are not a multiple of {} key "
-                              "heads",
-                              checkpoint.path(), config.value_heads, config.key_heads));
+    return failed(
+        fmt::format("{}: {} linear attention value heads are not a multiple of {} key "
+                    "heads",
+                    checkpoint.path(), config.value_heads, config.key_heads));
   }
   return {};
 }

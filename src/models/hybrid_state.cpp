@@ -24,8 +24,7 @@ int64_t state_values(const HybridConfig& config) {
 
 std::vector<BufferSpec> hybrid_state_specs(const HybridConfig& config, const StateShape& shape) {
   const int64_t delta_layers = config.layers_of(HybridLayerKind::kDelta);
-  const int64_t caches =
-      config.layers_of(HybridLayerKind::kAttention) + (shape.drafts ? 1 : 0);
+  const int64_t caches = config.layers_of(HybridLayerKind::kAttention) + (shape.drafts ? 1 : 0);
   const auto cache = [&](const char* name) {
     return BufferSpec{.tag = MemoryTag::kState,
                       .name = name,
@@ -45,9 +44,9 @@ std::vector<BufferSpec> hybrid_state_specs(const HybridConfig& config, const Sta
   BufferSpec inputs = recurrent("convolution inputs", StateKind::kRing, reads + shape.rollback,
                                 config.conv_channels());
   inputs.reads = reads;
-  return {cache("keys"), cache("values"), inputs,
-          recurrent("recurrent states", StateKind::kSlots, 1 + shape.rollback,
-                    state_values(config))};
+  return {
+      cache("keys"), cache("values"), inputs,
+      recurrent("recurrent states", StateKind::kSlots, 1 + shape.rollback, state_values(config))};
 }
 
 kernels::KvCache HybridState::cache(int64_t index) const {
@@ -74,13 +73,13 @@ kernels::ConvState HybridState::conv(int64_t index) const {
 kernels::DeltaState HybridState::delta(int64_t index) const {
   RECKON_CHECK(state_.size() == kStateCount);
   const StateBuffer& states = state_[kStates];
-  return {.states = static_cast<float*>(
-              part_of(states, index, states.rows * state_values(config_))),
-          .slots = states.rows,
-          .key_heads = config_.key_heads,
-          .value_heads = config_.value_heads,
-          .key_dim = config_.key_dim,
-          .value_dim = config_.value_dim};
+  return {
+      .states = static_cast<float*>(part_of(states, index, states.rows * state_values(config_))),
+      .slots = states.rows,
+      .key_heads = config_.key_heads,
+      .value_heads = config_.value_heads,
+      .key_dim = config_.key_dim,
+      .value_dim = config_.value_dim};
 }
 
 }  // namespace reckon::models

@@ -15,7 +15,7 @@ class HybridBinder {
   HybridBinder(const Checkpoint& checkpoint, const HybridConfig& config, WeightPlacer& placer)
       : checkpoint_(checkpoint), config_(config), binder_(checkpoint, placer) {}
 
-  [[nodiscard]] Result<HybridWeights> bind() {
+  [[nodiscard]] Result<HybridWeights> bind(const BuildOptions& options) {
     const bool multimodal =
         checkpoint_.has_tensor(std::string(kMultimodalPrefix) + "embed_tokens.weight");
     const std::string at = multimodal ? kMultimodalPrefix : kTextPrefix;
@@ -38,7 +38,9 @@ class HybridBinder {
       weights.head = weights.embedding;
       TRY(binder_.skip_tied_head(embedding, "lm_head.weight"));
     }
-    if (checkpoint_.has_tensor("mtp.fc.weight")) {
+    if (!options.draft_head) {
+      weights.draft_tensors_left_out = leave_out_draft();
+    } else if (checkpoint_.has_tensor("mtp.fc.weight")) {
       TRY_ASSIGN(weights.draft, bind_draft());
     }
     TRY_ASSIGN(weights.vision_tensors, binder_.finish(config_.family.name));
@@ -190,6 +192,16 @@ class HybridBinder {
     return draft;
   }
 
+  [[nodiscard]] int64_t leave_out_draft() {
+    int64_t tensors = 0;
+    for (const CheckpointTensor& tensor : checkpoint_.tensors()) {
+      if (!tensor.name.starts_with("mtp.")) continue;
+      binder_.skip(tensor.name);
+      ++tensors;
+    }
+    return tensors;
+  }
+
   const Checkpoint& checkpoint_;
   const HybridConfig& config_;
   WeightBinder binder_;
@@ -198,8 +210,8 @@ class HybridBinder {
 }  // namespace
 
 Result<HybridWeights> bind_hybrid(const Checkpoint& checkpoint, const HybridConfig& config,
-                                  WeightPlacer& placer) {
-  return HybridBinder(checkpoint, config, placer).bind();
+                                  const BuildOptions& options, WeightPlacer& placer) {
+  return HybridBinder(checkpoint, config, placer).bind(options);
 }
 
 }  // namespace reckon::models

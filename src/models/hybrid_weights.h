@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "formats/checkpoint.h"
 #include "models/hybrid_config.h"
+#include "models/model.h"
 #include "models/weight_placer.h"
 #include "models/weights.h"
 
@@ -50,7 +51,7 @@ struct HybridLayer {
 // The head that drafts tokens (Gloeckle et al. 2024, arXiv:2404.19737; DeepSeek-V3's form).
 struct DraftWeights {
   WeightRef embedding_norm, hidden_norm;
-  WeightRef join;  // [hidden, 2 * hidden]
+  WeightRef join;     // [hidden, 2 * hidden]
   HybridLayer layer;  // full attention
   WeightRef norm;
 };
@@ -58,13 +59,15 @@ struct DraftWeights {
 struct HybridWeights {
   WeightRef embedding, final_norm, head;
   std::vector<HybridLayer> layers;
-  std::optional<DraftWeights> draft;  // where the checkpoint has one
-  int64_t vision_tensors = 0;         // that were skipped
+  std::optional<DraftWeights> draft;   // where the checkpoint has one and it is wanted
+  int64_t draft_tensors_left_out = 0;  // where it is not
+  int64_t vision_tensors = 0;          // that were skipped
 };
 
 // Binds every tensor of the checkpoint and fails where one is missing, of the wrong shape or type,
 // or left over. The checkpoint and the placer outlive the weights.
 [[nodiscard]] Result<HybridWeights> bind_hybrid(const Checkpoint& checkpoint,
-                                                const HybridConfig& config, WeightPlacer& placer);
+                                                const HybridConfig& config,
+                                                const BuildOptions& options, WeightPlacer& placer);
 
 }  // namespace reckon::models

@@ -7,7 +7,8 @@
 
 namespace reckon::models {
 
-Result<std::unique_ptr<Model>> build_llama(const Checkpoint& checkpoint, WeightPlacer& placer) {
+Result<std::unique_ptr<Model>> build_llama(const Checkpoint& checkpoint, WeightPlacer& placer,
+                                           const BuildOptions& /*options*/) {
   // llama.cpp's converter permutes the rows of Q and K of each head of this family, so that the
   // two elements that rope turns together lie side by side.
   TRY_ASSIGN(DenseConfig config,

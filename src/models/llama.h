@@ -13,6 +13,7 @@ namespace reckon::models {
 // See build_model(). What a checkpoint may ask for and this version does not compute (rope scaling,
 // biases, sliding windows, experts) is an error that names the key.
 [[nodiscard]] Result<std::unique_ptr<Model>> build_llama(const Checkpoint& checkpoint,
-                                                         WeightPlacer& placer);
+                                                         WeightPlacer& placer,
+                                                         const BuildOptions& options);
 
 }  // namespace reckon::models

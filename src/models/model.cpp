@@ -17,8 +17,8 @@ std::optional<int64_t> rollback_of(const BufferSpec& spec) {
   return std::nullopt;
 }
 
-Result<DraftOutputs> Model::draft(kernels::Ops& /*ops*/, const DraftPass& /*pass*/,
-                                  State /*state*/, Buffers /*activations*/) const {
+Result<DraftOutputs> Model::draft(kernels::Ops& /*ops*/, const DraftPass& /*pass*/, State /*state*/,
+                                  Buffers /*activations*/) const {
   RECKON_CHECK(info().has_draft_head);
   return failed("this model drafts nothing");
 }

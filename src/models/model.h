@@ -27,7 +27,7 @@ struct ModelInfo {
   int64_t vocabulary = 0;  // rows of the head
   int64_t hidden = 0;
   int64_t layers = 0;
-  bool has_draft_head = false;     // of tokens further on, in its checkpoint
+  bool has_draft_head = false;     // it was built with one
   int64_t context_limit = 0;       // positions that the checkpoint was made for
   uint64_t weight_bytes = 0;       // that the weights take once loaded
   uint64_t panel_bytes = 0;        // how much of that are their panels (kernels/panels.h)
@@ -131,12 +131,17 @@ class Model {
                                                    State state, Buffers activations) const;
 };
 
+struct BuildOptions {
+  bool draft_head = false;  // with the head that drafts tokens, where the checkpoint has one
+};
+
 // Builds the model of a checkpoint (families.cpp lists the families). Every tensor's presence, type
 // and shape is verified here and its place planned; weights have no data before placer.load().
 // Checkpoint and placer must outlive the model. Errors name the file, the tensor or key and what
 // was expected.
 [[nodiscard]] Result<std::unique_ptr<Model>> build_model(const Checkpoint& checkpoint,
-                                                         WeightPlacer& placer);
+                                                         WeightPlacer& placer,
+                                                         const BuildOptions& options = {});
 [[nodiscard]] std::vector<std::string> family_names();
 
 }  // namespace reckon::models

@@ -13,6 +13,7 @@ namespace reckon::models {
 
 // See build_model(). Sliding windows and rope scaling are errors that name the key.
 [[nodiscard]] Result<std::unique_ptr<Model>> build_qwen2(const Checkpoint& checkpoint,
-                                                         WeightPlacer& placer);
+                                                         WeightPlacer& placer,
+                                                         const BuildOptions& options);
 
 }  // namespace reckon::models

@@ -7,7 +7,8 @@
 
 namespace reckon::models {
 
-Result<std::unique_ptr<Model>> build_qwen3(const Checkpoint& checkpoint, WeightPlacer& placer) {
+Result<std::unique_ptr<Model>> build_qwen3(const Checkpoint& checkpoint, WeightPlacer& placer,
+                                           const BuildOptions& /*options*/) {
   TRY_ASSIGN(DenseConfig config,
              read_dense_config(checkpoint, {.name = "qwen3",
                                             .qk_norm = QkNorm::kPerHead,

@@ -4,13 +4,15 @@
 
 namespace reckon::models {
 
-Result<std::unique_ptr<Model>> build_qwen3_5(const Checkpoint& checkpoint, WeightPlacer& placer) {
-  return build_hybrid(checkpoint, {.name = "qwen3_5", .mlp = HybridMlp::kDense}, placer);
+Result<std::unique_ptr<Model>> build_qwen3_5(const Checkpoint& checkpoint, WeightPlacer& placer,
+                                             const BuildOptions& options) {
+  return build_hybrid(checkpoint, {.name = "qwen3_5", .mlp = HybridMlp::kDense}, placer, options);
 }
 
-Result<std::unique_ptr<Model>> build_qwen3_5_moe(const Checkpoint& checkpoint,
-                                                 WeightPlacer& placer) {
-  return build_hybrid(checkpoint, {.name = "qwen3_5_moe", .mlp = HybridMlp::kExperts}, placer);
+Result<std::unique_ptr<Model>> build_qwen3_5_moe(const Checkpoint& checkpoint, WeightPlacer& placer,
+                                                 const BuildOptions& options) {
+  return build_hybrid(checkpoint, {.name = "qwen3_5_moe", .mlp = HybridMlp::kExperts}, placer,
+                      options);
 }
 
 }  // namespace reckon::models

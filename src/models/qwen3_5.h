@@ -12,8 +12,10 @@
 namespace reckon::models {
 
 [[nodiscard]] Result<std::unique_ptr<Model>> build_qwen3_5(const Checkpoint& checkpoint,
-                                                           WeightPlacer& placer);
+                                                           WeightPlacer& placer,
+                                                           const BuildOptions& options);
 [[nodiscard]] Result<std::unique_ptr<Model>> build_qwen3_5_moe(const Checkpoint& checkpoint,
-                                                               WeightPlacer& placer);
+                                                               WeightPlacer& placer,
+                                                               const BuildOptions& options);
 
 }  // namespace reckon::models

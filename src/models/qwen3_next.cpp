@@ -4,13 +4,12 @@
 
 namespace reckon::models {
 
-Result<std::unique_ptr<Model>> build_qwen3_next(const Checkpoint& checkpoint,
-                                                WeightPlacer& placer) {
-  return build_hybrid(checkpoint,
-                      {.name = "qwen3_next",
-                       .mlp = HybridMlp::kExperts,
-                       .inputs = DeltaInputs::kInterleaved},
-                      placer);
+Result<std::unique_ptr<Model>> build_qwen3_next(const Checkpoint& checkpoint, WeightPlacer& placer,
+                                                const BuildOptions& options) {
+  return build_hybrid(
+      checkpoint,
+      {.name = "qwen3_next", .mlp = HybridMlp::kExperts, .inputs = DeltaInputs::kInterleaved},
+      placer, options);
 }
 
 }  // namespace reckon::models

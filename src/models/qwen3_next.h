@@ -11,6 +11,7 @@
 namespace reckon::models {
 
 [[nodiscard]] Result<std::unique_ptr<Model>> build_qwen3_next(const Checkpoint& checkpoint,
-                                                              WeightPlacer& placer);
+                                                              WeightPlacer& placer,
+                                                              const BuildOptions& options);
 
 }  // namespace reckon::models

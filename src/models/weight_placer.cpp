@@ -11,7 +11,8 @@
 namespace reckon::models {
 
 Result<WeightRef> WeightPlacer::plan(const std::string& name, WeightRole role, const Weight& stored,
-                                     std::shared_ptr<const RowSource> rows) {
+                                     std::shared_ptr<const RowSource> rows,
+                                     const std::string& tensor) {
   RECKON_CHECK(!loaded_ && (rows != nullptr || stored.data != nullptr));
   if (rows == nullptr) rows = std::make_shared<const StoredRows>(stored);
   TRY_ASSIGN(const Place where, place(name, role, stored));
@@ -20,8 +21,8 @@ Result<WeightRef> WeightPlacer::plan(const std::string& name, WeightRole role, c
                       .n = stored.n,
                       .k = stored.k,
                       .in_panels = where.panel_bytes > 0};
-  weights_.push_back({name, role, stored, placed, where.bytes, where.panel_bytes, std::move(rows),
-                      where.converted});
+  weights_.push_back({name, tensor.empty() ? name : tensor, role, stored, placed, where.bytes,
+                      where.panel_bytes, std::move(rows), where.converted});
   planned_bytes_ += where.bytes;
   planned_panel_bytes_ += where.panel_bytes;
   return WeightRef(&weights_.back().placed);

@@ -48,7 +48,8 @@ enum class WeightRole : uint8_t {
 };
 
 struct PlacedWeight {
-  std::string name;  // the tensor's
+  std::string name;    // the tensor's, or what rearranged rows of several are called
+  std::string tensor;  // the tensor's, or the first of them
   WeightRole role = WeightRole::kMatrix;
   Weight stored;             // in the checkpoint; no data where it has none in memory (synthetic)
   Weight placed;             // what the forward pass reads; no data before load()
@@ -87,11 +88,13 @@ class WeightPlacer {
   WeightPlacer& operator=(const WeightPlacer&) = delete;
 
   // Plans a place for the tensor. The handle stays valid as long as the placer. `rows` gives the
-  // tensor's rows; without it they are those of stored.data. Fails where the place has no such
+  // tensor's rows; without it they are those of stored.data. `tensor`: the name of (one of) the
+  // tensors that they come from, where `name` is none. Fails where the place has no such
   // weights, naming the tensor.
   [[nodiscard]] Result<WeightRef> plan(const std::string& name, WeightRole role,
                                        const Weight& stored,
-                                       std::shared_ptr<const RowSource> rows = nullptr);
+                                       std::shared_ptr<const RowSource> rows = nullptr,
+                                       const std::string& tensor = "");
   // Once, after everything was planned; rows of `cache`, where there is one. Errors name the
   // tensor; then no weight has data.
   [[nodiscard]] Status load(const LoadOptions& options, RowCache* cache = nullptr);

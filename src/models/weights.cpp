@@ -158,7 +158,8 @@ Result<WeightRef> WeightBinder::rearranged(const std::string& name,
     whole.n += range.count;
   }
   return placer_.plan(name, WeightRole::kMatrix, whole,
-                      std::make_shared<const RearrangedRows>(std::move(parts), k));
+                      std::make_shared<const RearrangedRows>(std::move(parts), k),
+                      ranges.front().tensor);
 }
 
 Result<WeightRef> WeightBinder::table(const std::string& name, int64_t n, int64_t k) {
