@@ -99,6 +99,7 @@ Result<const engine::LoadedModel*> EngineRunner::open(const Workload& workload) 
     engine::ModelOptions options;
     TRY_ASSIGN(options.backend, kernels::open_backend(workload.backend));
     TRY_ASSIGN(options.quant, models::QuantScheme::parse(workload.quant));
+    options.build.draft_head = true;  // an arm may draft by it
     TRY_ASSIGN(open_model_, engine::LoadedModel::open(workload.model, options));
     open_name_ = name;
   }

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/terminal.h"
+#include "engine/speculation_options.h"
 #include "formats/synthetic.h"
 
 namespace reckon::cli {
@@ -108,9 +109,11 @@ Result<std::unique_ptr<engine::LoadedModel>> open_model(const std::string& model
 }
 
 Result<std::unique_ptr<engine::LoadedModel>> open_model(const EngineOptions& options) {
-  if (options.layers == 0) return open_model(options.model, options.quant, options.backend);
+  TRY_ASSIGN(const kernels::SwitchSet switches, parse_switches(options));
+  const models::BuildOptions build{.draft_head = engine::wants_draft_head(switches)};
+  if (options.layers == 0) return open_model(options.model, options.quant, options.backend, build);
   TRY_ASSIGN(const std::string cut, with_layers(options.model, options.layers));
-  return open_model(cut, options.quant, options.backend);
+  return open_model(cut, options.quant, options.backend, build);
 }
 
 Result<kernels::SwitchSet> parse_switches(const EngineOptions& options) {

@@ -11,6 +11,7 @@
 #include "engine/broken_weights.h"
 #include "engine/clock.h"
 #include "engine/lookup_drafter.h"
+#include "engine/mtp_drafter.h"
 #include "engine/replay_drafter.h"
 #include "engine/speculate.h"
 #include "engine/stop_text.h"
@@ -163,8 +164,9 @@ Status Run::speculate(std::span<const int32_t> prompt, Drafter& drafter, TextOut
   std::vector<int32_t> text(options_.context.begin(), options_.context.end());
   text.insert(text.end(), prompt.begin(), prompt.end());
   TRY(drafter.commit(text));
-  Speculator speculator(session_, drafter, sampler_,
-                        speculation_options(session_.planner().switches()));
+  Speculator speculator(
+      session_, drafter, sampler_,
+      speculation_options(session_.planner().switches(), session_.plan().shape.drafts));
   TRY(speculator.run(options_.max_tokens,
                      [&](const kernels::Pick& pick) { return take(pick, output); }));
   generation_.decode_ns = speculator.elapsed_ns();
@@ -192,6 +194,9 @@ Result<std::unique_ptr<Drafter>> make_drafter(const SpeculationOptions& speculat
                                               const Sampler& sampler, const Tokenizer* tokenizer) {
   if (speculation.drafter == DrafterKind::kLookup) {
     return std::unique_ptr<Drafter>(std::make_unique<LookupDrafter>());
+  }
+  if (speculation.drafter == DrafterKind::kMtp) {
+    return std::unique_ptr<Drafter>(std::make_unique<MtpDrafter>(session));
   }
   TRY_ASSIGN(Recording recording, record(session, prompt, options, sampler, tokenizer));
   return std::unique_ptr<Drafter>(
@@ -238,7 +243,8 @@ Result<Generation> generate(Session& session, std::span<const int32_t> prompt,
 Result<Generation> generate(Session& session, std::span<const int32_t> prompt,
                             const GenerateOptions& options, Sampler& sampler,
                             const Tokenizer* tokenizer, const TextSink& sink) {
-  const SpeculationOptions speculation = speculation_options(session.planner().switches());
+  const SpeculationOptions speculation =
+      speculation_options(session.planner().switches(), session.plan().shape.drafts);
   if (speculation.drafter == DrafterKind::kNone || session.plan().shape.verify_rows < 2) {
     return Run(session, options, sampler).generate(prompt, tokenizer, sink, nullptr);
   }

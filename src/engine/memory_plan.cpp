@@ -268,13 +268,16 @@ Result<SessionShape> resolve_shape(const models::Model& model, const kernels::Pl
     return usage_error(fmt::format("a chunk of {} tokens; expected 1 or more", resolved.chunk));
   }
   resolved.chunk = std::min(resolved.chunk, resolved.capacity);
-  const int64_t drafting = speculation_rows(speculation_options(planner.switches()));
+  const bool has_head = model.info().has_draft_head;
+  const SpeculationOptions speculation = speculation_options(planner.switches(), has_head);
+  if (speculation.drafter == DrafterKind::kMtp) resolved.drafts = true;
+  const int64_t drafting = speculation_rows(speculation);
   resolved.verify_rows = std::max(resolved.verify_rows, std::min(drafting, resolved.chunk));
   if (resolved.verify_rows < 0 || resolved.verify_rows > resolved.chunk) {
     return usage_error(fmt::format("verifies of {} tokens in a session whose chunk is {}",
                                    resolved.verify_rows, resolved.chunk));
   }
-  if (resolved.drafts && !model.info().has_draft_head) {
+  if (resolved.drafts && !has_head) {
     return usage_error("drafts of the model's own head, but it was built without one");
   }
   resolved.kv_type = planner.kv_type();

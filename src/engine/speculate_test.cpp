@@ -109,6 +109,51 @@ TEST_P(Speculation, GivesTheTokensOfPlainDecodeBehindEveryGate) {
 
 INSTANTIATE_TEST_SUITE_P(Golden, Speculation, ::testing::ValuesIn(oracle_models()), test_name);
 
+// The heads of these cases have random weights, which hardly ever draft right.
+class MtpSpeculation : public ::testing::TestWithParam<std::string> {
+ protected:
+  std::unique_ptr<LoadedModel> model_ = [] {
+    ModelOptions options;
+    options.build.draft_head = true;
+    return open_model(golden_path(GetParam()), options);
+  }();
+};
+
+TEST_P(MtpSpeculation, GivesTheTokensOfPlainDecode) {
+  const Request request = request_of(longest_prompt(*model_), 512);
+  const Outcome plain = outcome(*model_, {"decode.drafter=none"}, request);
+  EXPECT_FALSE(plain.generation.speculation.has_value());
+  for (const char* drafter : {"mtp", "replay:0.9", "replay:1", "lookup"}) {
+    for (const char* depth : {"1", "2", "3", "4", "5", "auto"}) {
+      const Outcome drafted = outcome(*model_, drafting(drafter, depth), request);
+      EXPECT_TRUE(same(drafted, plain)) << drafter << " " << depth;
+      ASSERT_TRUE(drafted.generation.speculation.has_value());
+      EXPECT_EQ(drafted.generation.speculation->drafter(), drafter);
+    }
+  }
+}
+
+TEST_P(MtpSpeculation, GivesTheTokensOfPlainDecodeBehindEveryGate) {
+  const Request request = request_of(longest_prompt(*model_), 128);
+  const Outcome plain = outcome(*model_, {"decode.drafter=none"}, request);
+  for (const char* gate : {"off", "prob:0.9", "margin:0.01", "margin:4"}) {
+    Assignments assignments = drafting("mtp", "4");
+    assignments.push_back(fmt::format("decode.confidence={}", gate));
+    EXPECT_TRUE(same(outcome(*model_, assignments, request), plain)) << gate;
+  }
+}
+
+TEST_P(MtpSpeculation, DraftsByDefaultWhereThereIsAHead) {
+  EXPECT_EQ(make_session(*model_, {}, {256})->plan().shape.verify_rows, 2);
+  const auto without = open_model(golden_path(GetParam()));
+  EXPECT_EQ(make_session(*without, {}, {256})->plan().shape.verify_rows, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, MtpSpeculation,
+                         ::testing::Values("oracle/qwen3_5-s0", "oracle/qwen3_5-s1",
+                                           "oracle/qwen3_5_moe-s0", "oracle/qwen3_next-s0"),
+                         test_name);
+
 class SpeculateTest : public ::testing::Test {
  protected:
   std::unique_ptr<LoadedModel> model_ = open_model(golden_path("gguf/tiny-llama-mixed.gguf"));

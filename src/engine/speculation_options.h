@@ -8,7 +8,7 @@
 
 namespace reckon::engine {
 
-enum class DrafterKind : uint8_t { kNone, kLookup, kReplay };
+enum class DrafterKind : uint8_t { kNone, kLookup, kReplay, kMtp };
 
 struct SpeculationOptions {
   DrafterKind drafter = DrafterKind::kNone;  // kNone: plain decode
@@ -20,9 +20,11 @@ struct SpeculationOptions {
 
 inline constexpr int64_t kDeepestDraft = 8;
 
-// From decode.drafter, decode.mtp_depth and decode.confidence. `mtp` drafts nothing: no family has
-// a head of its own.
-[[nodiscard]] SpeculationOptions speculation_options(const kernels::SwitchSet& switches);
+// From decode.drafter, decode.mtp_depth and decode.confidence. `mtp` drafts nothing without a head.
+[[nodiscard]] SpeculationOptions speculation_options(const kernels::SwitchSet& switches,
+                                                     bool has_draft_head);
+// Whether a model that has a head should be built with it.
+[[nodiscard]] bool wants_draft_head(const kernels::SwitchSet& switches);
 
 // Tokens of its widest pass: the pending one and the drafts; 0 where nothing is drafted.
 [[nodiscard]] int64_t speculation_rows(const SpeculationOptions& options);
