@@ -151,6 +151,12 @@ bool was_measured(Verdict verdict) {
          verdict == Verdict::kInconclusive;
 }
 
+// A program as an arm (docs/queues.md) is a black box: it has no model file and no tokens to
+// compare.
+bool is_of_program(const Scope& scope) {
+  return scope.backend == "command";
+}
+
 bool has_samples(const MeasuredBody& measured) {
   return std::any_of(measured.round.pairs.begin(), measured.round.pairs.end(),
                      [](const PairSample& pair) { return !pair.warmup; });
@@ -182,7 +188,7 @@ std::vector<std::string> missing_of(const Entry& entry) {
   missing.unless(!reproduce.command.empty(), "no command");
   missing.unless(!reproduce.queue_text.empty(), "no queue");
   missing.unless(!reproduce.commit.empty(), "no commit");
-  missing.unless(!scope.model_hash.empty(), "no model hash");
+  missing.unless(!scope.model_hash.empty() || is_of_program(scope), "no model hash");
   missing.unless(!scope.device.isa.empty(), "no device");
   missing.unless(!scope.metric.empty(), "no metric");
   if (verdict.verdict == Verdict::kOutOfMemory) {
@@ -200,7 +206,7 @@ std::vector<std::string> missing_of(const Entry& entry) {
   missing.unless(verdict.proof && !verdict.proof->base_fingerprint.empty() &&
                      !verdict.proof->arm_fingerprint.empty(),
                  "no fingerprints");
-  missing.unless(verdict.tokens.has_value(), "no comparison of tokens");
+  missing.unless(verdict.tokens || is_of_program(scope), "no comparison of tokens");
   missing.unless(verdict.peaks.has_value(), "no peak memory");
   return missing.take();
 }

@@ -8,9 +8,12 @@
 namespace reckon::ledger {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
+using testing::Not;
 
 // Entries of moe.expert_tile at chunks 512 and 2048, LOST, and one that was overturned.
 class LintTest : public testing::Test {
@@ -154,6 +157,20 @@ TEST_F(LintTest, WhatAVerdictNeedsDependsOnIt) {
   EXPECT_THAT(missing_of(entry), ElementsAre("no proof"));
   entry.imported = true;
   EXPECT_THAT(missing_of(entry), IsEmpty());
+}
+
+TEST_F(LintTest, AProgramHasNeitherModelNorTokens) {
+  Entry entry;
+  entry.idea.scope = test::expert_tile_scope();
+  entry.idea.reproduce = {"reckon ab --base a --arm b", "name: q", "0123", {}};
+  entry.verdict.emplace();
+  entry.verdict->verdict = Verdict::kWon;
+  entry.idea.scope.model_hash.clear();
+  EXPECT_THAT(missing_of(entry), IsSupersetOf({"no model hash", "no comparison of tokens"}));
+  entry.idea.scope.backend = "command";
+  EXPECT_THAT(missing_of(entry), Not(Contains(HasSubstr("model"))));
+  EXPECT_THAT(missing_of(entry), Not(Contains(HasSubstr("tokens"))));
+  EXPECT_THAT(missing_of(entry), Contains("no fingerprints"));
 }
 
 }  // namespace
