@@ -236,7 +236,14 @@ Result<std::vector<std::string>> list_files(const fs::path& folder) {
   fs::directory_iterator it(folder, error);
   for (const fs::directory_iterator end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    if (it->is_regular_file(ignored)) names.push_back(it->path().filename().string());
+    std::string name = it->path().filename().string();
+    if (it->is_regular_file(ignored)) {
+      names.push_back(std::move(name));
+    } else if (is_ledger_file_name(name) && !it->is_directory(ignored)) {
+      return failed(it->path().string() +
+                    ": named as a ledger's file, but a pipe, a device or a link that leads to no "
+                    "file: events may be missing");
+    }
   }
   if (error) {
     return failed(

@@ -61,7 +61,8 @@ enum class LockKind {
 // Leaves a file that is there as it is.
 [[nodiscard]] Status write_new_file(const std::filesystem::path& path, std::string_view text);
 
-// Names of regular files in the folder, sorted; none where the folder does not exist.
+// Names of regular files in the folder, sorted; none where the folder does not exist. An error
+// where a ledger's file should be and something else is that is no folder.
 [[nodiscard]] Result<std::vector<std::string>> list_files(const std::filesystem::path& folder);
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path);
 // `length` bytes from `offset` on. Error: the file ends before.

@@ -83,6 +83,22 @@ TEST_F(JsonlStoreTest, ALongTornLineIsSetAsideWhole) {
   EXPECT_EQ(store_->read().value().events.size(), 2U);
 }
 
+TEST_F(JsonlStoreTest, ALinkThatLeadsToNoFileIsAnError) {
+  append(idea_);
+  const fs::path other = folder_.path() / "bob-2026-09.jsonl";
+  for (const fs::path& target : {fs::path("nowhere"), other.filename()}) {
+    fs::create_symlink(target, other);
+    const auto read = store_->read();
+    ASSERT_FALSE(read.ok()) << target;
+    EXPECT_THAT(read.error().message, HasSubstr("bob-2026-09.jsonl: named as a ledger's file"));
+    EXPECT_FALSE(store_->verify().ok()) << target;
+    fs::remove(other);
+  }
+  fs::rename(file_, folder_.path() / "kept");
+  fs::create_symlink("kept", file_);
+  EXPECT_EQ(store_->read().value().events, std::vector{idea_});
+}
+
 TEST_F(JsonlStoreTest, AFileOfOnlyATornLine) {
   write(file_, R"({"body":)");
   EXPECT_EQ(store_->read().value().warnings.size(), 1U);
