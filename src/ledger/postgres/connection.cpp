@@ -4,11 +4,33 @@
 #include <libpq-fe.h>
 
 #include <array>
+#include <memory>
 #include <utility>
 
 #include "base/text.h"
 
 namespace reckon::ledger::postgres {
+namespace {
+
+// libpq quotes the part of a URL that it cannot read, which may be the password: what it says is
+// shown only where `name` hides nothing.
+Status check_url(const std::string& url, const std::string& name) {
+  char* message = nullptr;
+  const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
+      PQconninfoParse(url.c_str(), &message), PQconninfoFree);
+  const std::unique_ptr<char, void (*)(void*)> owned(message, PQfreemem);
+  if (options) return {};
+  if (name == url && message != nullptr) {
+    std::string text = one_line(message);
+    while (text.ends_with(' ')) text.pop_back();
+    return usage_error(fmt::format("{}: {}", name, text));
+  }
+  return usage_error(name +
+                     ": no URL that PostgreSQL can read: what a password has beside letters and "
+                     "digits must be percent-encoded (%25 is a percent sign, %40 an at sign)");
+}
+
+}  // namespace
 
 int Rows::count() const {
   return PQntuples(result_.get());
@@ -41,6 +63,7 @@ Error Connection::error() const {
 }
 
 Result<Connection> Connection::open(const std::string& url, const std::string& name) {
+  TRY(check_url(url, name));
   // What the URL says comes last and wins.
   const std::array<const char*, 4> keywords{"connect_timeout", "client_encoding", "dbname",
                                             nullptr};

@@ -60,5 +60,19 @@ TEST(PostgresStore, ErrorsAreOneLineWithoutThePassword) {
   EXPECT_EQ(read.error().message.find('\n'), std::string::npos);
 }
 
+TEST(PostgresStore, AUrlThatCannotBeReadKeepsItsPassword) {
+  const auto message = [](const char* url) {
+    const auto read = open_postgres_store(url).value()->read();
+    EXPECT_FALSE(read.ok());
+    return read.ok() ? "" : read.error().message;
+  };
+  for (const char* url : {"postgres://ann:sec%zzret@127.0.0.1/reckon",
+                          "postgres://127.0.0.1/reckon?user=ann&password=sec%zzret"}) {
+    EXPECT_THAT(message(url), Not(HasSubstr("zzret")));
+    EXPECT_THAT(message(url), HasSubstr("percent-encoded"));
+  }
+  EXPECT_THAT(message("postgres://ann@127.0.0.1/rec%zzkon"), HasSubstr("%zzkon"));
+}
+
 }  // namespace
 }  // namespace reckon::ledger
