@@ -86,10 +86,14 @@ std::string number_text(int64_t value) {
   return value == 0 ? "" : std::to_string(value);
 }
 
-Html figures(const nlohmann::json& figures) {
+Html figures(const Entry& entry) {
+  const nlohmann::json& figures = entry.figures;
   if (!figures.is_object() || figures.empty()) return {};
   HtmlTable table("Figures as reported", {{"Figure"}, {"Value"}});
+  const std::vector<std::string> series = reported_series(entry);
+  for (const std::string& one : series) table.add({html_text("series"), html_text(one)});
   for (const auto& [name, value] : figures.items()) {
+    if (name == "series" && !series.empty()) continue;
     table.add(
         {html_text(name), html_text(value.is_string() ? value.get<std::string>() : value.dump())});
   }
@@ -254,7 +258,7 @@ Html history_section(const Entry& entry, const ReportContext& context) {
   facts.add("Notes", notes(entry, context));
   facts.add("Recorded", fmt::format("{} by {}", entry.created, entry.writer));
   if (entry.updated != entry.created) facts.add("Last event", entry.updated);
-  return section("history", "History", facts.html() + figures(entry.figures));
+  return section("history", "History", facts.html() + figures(entry));
 }
 
 Html reproduce_section(const Entry& entry, const ReportContext& context) {

@@ -191,6 +191,21 @@ std::string device_of(const Entry& entry) {
   return entry.idea.device_name.empty() ? key : fmt::format("{} ({})", entry.idea.device_name, key);
 }
 
+std::vector<std::string> reported_series(const Entry& entry) {
+  std::vector<std::string> texts;
+  const auto series = entry.figures.find("series");
+  if (series == entry.figures.end() || !series->is_array()) return texts;
+  for (const nlohmann::json& one : *series) {
+    if (!one.is_object() || !one.contains("samples")) continue;
+    const auto median = one.find("median");
+    if (median == one.end() || !median->is_number()) continue;
+    texts.push_back(fmt::format("{}: median {} of {}", one.value("name", ""),
+                                values_text({median->get<double>()}, one.value("unit", "")),
+                                counted(static_cast<int64_t>(one["samples"].size()), "sample")));
+  }
+  return texts;
+}
+
 std::string day_of(std::string_view time) {
   return std::string(time.substr(0, 10));
 }
@@ -255,8 +270,10 @@ std::vector<Notice> notices_of(const Entry& entry) {
   }
   if (entry.status != EntryStatus::kOpen) {
     notices.push_back({capitalised(std::string(entry_status_name(entry.status))),
-                       entry.status_reason, entry.superseded_by});
-  } else if (!entry.superseded_by.empty()) {
+                       entry.status_reason,
+                       entry.status == EntryStatus::kSuperseded ? entry.superseded_by : ""});
+  }
+  if (entry.status != EntryStatus::kSuperseded && !entry.superseded_by.empty()) {
     notices.push_back({"Superseded", "", entry.superseded_by});
   }
   if (is_unfinished(entry)) {

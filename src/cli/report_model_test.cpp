@@ -46,6 +46,33 @@ TEST(ReportModel, NeverCallsReportedFiguresMeasured) {
   EXPECT_THAT(plot->rounds[0].pairs, IsEmpty());
 }
 
+TEST(ReportModel, NamesTheSuccessorOnlyWhereItSupersedes) {
+  ledger::Entry entry = superseded_entry();
+  ASSERT_FALSE(notices_of(entry).empty());
+  EXPECT_EQ(notices_of(entry)[0].title, "Superseded");
+  EXPECT_EQ(notices_of(entry)[0].entry, entry.superseded_by);
+  entry.status = ledger::EntryStatus::kReopened;  // later, and by nobody's entry
+  entry.status_reason = "new driver";
+  const std::vector<Notice> notices = notices_of(entry);
+  ASSERT_GE(notices.size(), 2u);
+  EXPECT_EQ(notices[0].title, "Reopened");
+  EXPECT_EQ(notices[0].text, "new driver");
+  EXPECT_EQ(notices[0].entry, "");
+  EXPECT_EQ(notices[1].title, "Superseded");
+  EXPECT_EQ(notices[1].entry, entry.superseded_by);
+}
+
+TEST(ReportModel, SumsUpReportedSeries) {
+  ledger::Entry entry;
+  entry.figures = {{"series",
+                    {{{"name", "sort/8"},
+                      {"unit", "ms"},
+                      {"median", 12.499999999999},
+                      {"samples", {12.4, 12.499999999999, 12.6}}},
+                     {{"name", "none"}}}}};
+  EXPECT_THAT(reported_series(entry), ElementsAre("sort/8: median 12.50 ms of 3 samples"));
+}
+
 TEST(ReportModel, CallsAVerdictWithoutAMechanismUnfinished) {
   ledger::Entry entry = finished_entry();
   EXPECT_THAT(notices_of(entry), IsEmpty());

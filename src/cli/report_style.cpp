@@ -57,8 +57,8 @@ figcaption,.range,.twin{color:var(--soft);font-size:13px}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:2px 18px;margin:8px 0;padding:0;font-size:13px}
 .key{vertical-align:-2px;margin-right:6px}
 dl{margin:0;display:grid;gap:6px}
-dl>div{display:grid;grid-template-columns:130px minmax(0,1fr);gap:0 12px}
-dt{color:var(--soft)}
+dl>div{display:grid;grid-template-columns:150px minmax(0,1fr);gap:0 12px}
+dt{color:var(--soft);overflow-wrap:anywhere}
 dd{margin:0;overflow-wrap:anywhere}
 dd ul{margin:0;padding-left:18px}
 #why dl>div{display:block}
