@@ -16,7 +16,9 @@ std::string figure(double value, const std::string& unit) {
   if (unit == "B" && value >= 0 && value < 1e18) {
     return format_bytes_short(static_cast<uint64_t>(value));
   }
-  return std::fabs(value) >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:#.4g}", value);
+  constexpr double kLongest = 1e12;  // longer ones are written with an exponent
+  return std::fabs(value) >= 1000 && std::fabs(value) < kLongest ? fmt::format("{:.0f}", value)
+                                                                 : fmt::format("{:#.4g}", value);
 }
 
 // The first `shown` of them.

@@ -19,6 +19,8 @@ TEST(Figures, ValuesHaveFourDigitsAndTheirUnit) {
             "949.4 / 951.9 -> 914.6 / 914.7 tok/s");
   EXPECT_EQ(arms_text({1048576}, {2048}, "B"), "1.0 MiB -> 2.0 KiB");
   EXPECT_EQ(arms_text({1}, {2}, ""), "1.000 -> 2.000");
+  EXPECT_EQ(values_text({123456789012.3, 1e12, 1e308, 5e-324}, "op/s"),
+            "123456789012 / 1.000e+12 / 1.000e+308 / 4.941e-324 op/s");
 }
 
 TEST(Figures, ANarrowPlaceLosesRoundsAndNotTheUnit) {

@@ -111,8 +111,8 @@ void print_text(const Queue& queue, const QueueOutcome& outcome,
   const experiment::Experiment& comparison = queue.experiments.back();
   const experiment::CommandMetric& metric = comparison.workload.command->metric;
   Page page;
-  page.line("base", comparison.switch_pair.base);
-  page.line("arm", comparison.switch_pair.arm);
+  page.field("base", comparison.switch_pair.base);
+  page.field("arm", comparison.switch_pair.arm);
   page.line("metric", fmt::format("{}{}: {}, {} is better", metric.name,
                                   metric.unit.empty() ? "" : " (" + metric.unit + ")", metric.read,
                                   metric.higher_is_better ? "higher" : "lower"));

@@ -25,6 +25,7 @@ using ledger::Scope;
 using ledger::Summary;
 using ledger::VerdictBody;
 
+constexpr size_t kShownIdea = 60;
 constexpr size_t kShownRows = 12;  // dispatch rows of each arm; --json has them all
 
 Style verdict_style(ledger::Verdict verdict) {
@@ -46,12 +47,7 @@ std::string day_of(const std::string& time) {
 
 std::string model_text(const Summary& entry) {
   if (entry.model_name.empty()) return entry.model_family;
-  return entry.model_name.substr(entry.model_name.find_last_of('/') + 1);
-}
-
-std::string device_text(const Entry& entry) {
-  const std::string key = experiment::device_key_text(entry.idea.scope.device);
-  return entry.idea.device_name.empty() ? key : fmt::format("{} ({})", entry.idea.device_name, key);
+  return one_line(entry.model_name).substr(entry.model_name.find_last_of('/') + 1);
 }
 
 std::string verdict_sentence(const Entry& entry) {
@@ -198,17 +194,17 @@ std::string workload_text(const Scope& scope) {
   if (scope.chunk > 0) parts.push_back(fmt::format("chunk {}", scope.chunk));
   if (scope.rows > 0) parts.push_back(counted(scope.rows, "row"));
   if (scope.context > 0) parts.push_back(fmt::format("context {}", scope.context));
-  parts.push_back("backend " + scope.backend);
+  if (!scope.backend.empty()) parts.push_back("backend " + scope.backend);
   const std::string& named = scope.workload_class.empty() ? scope.metric : scope.workload_class;
-  return fmt::format("{}; {}", named, join(parts, ", "));
+  return parts.empty() ? named : fmt::format("{}; {}", named, join(parts, ", "));
 }
 
 void add_scope(Page& page, const Entry& entry) {
   const Scope& scope = entry.idea.scope;
-  page.line("device", device_text(entry));
-  page.line("model",
-            with_details(entry.idea.model_name, {scope.model_family, scope.weight_format}));
-  page.line("workload", workload_text(scope));
+  page.field("device", device_of(entry));
+  page.field("model",
+             with_details(entry.idea.model_name, {scope.model_family, scope.weight_format}));
+  page.field("workload", workload_text(scope));
   for (const auto& [key, value] : scope.base_switches) {
     const auto arm = scope.arm_switches.find(key);
     const bool both = arm != scope.arm_switches.end() && arm->second == value;
@@ -254,30 +250,16 @@ void add_status(Page& page, const Entry& entry, const ledger::Chain& chain) {
   add_links(page, "lever of", chain.lever_of);
 }
 
-// What an import of another tool's file kept of each of its series.
-void add_figures(Page& page, const Entry& entry) {
-  const auto series = entry.figures.find("series");
-  if (series == entry.figures.end() || !series->is_array()) return;
-  std::vector<std::string> texts;
-  for (const nlohmann::json& one : *series) {
-    if (!one.is_object() || !one.contains("samples")) continue;
-    texts.push_back(fmt::format("{}: median {} {} of {}", one.value("name", ""),
-                                one.value("median", nlohmann::json()).dump(), one.value("unit", ""),
-                                counted(static_cast<int64_t>(one["samples"].size()), "sample")));
-  }
-  page.lines("figures", texts);
-}
-
 void add_history(Page& page, const Entry& entry, const PageContext& context) {
   if (entry.imported) {
-    add_figures(page, entry);
-    page.line("imported", fmt::format("reported by {}, not measured here", entry.import_source));
+    page.lines("figures", reported_series(entry));
+    page.field("imported", fmt::format("reported by {}, not measured here", entry.import_source));
   }
   add_status(page, entry, context.chain);
   page.field("forced", entry.idea.force_reason);
   page.field("unfinished", fmt::format("{}", fmt::join(entry.unfinished_because(), ", ")));
   for (const ledger::Note& note : entry.notes) {
-    page.line("note", fmt::format("{} {}: {}", day_of(note.time), note.writer, note.text));
+    page.field("note", fmt::format("{} {}: {}", day_of(note.time), note.writer, note.text));
   }
   page.line("recorded", fmt::format("{} by {}", entry.created, entry.writer));
   page.field("commit", entry.idea.reproduce.commit);
@@ -295,8 +277,9 @@ std::string verdict_text(const Summary& entry) {
 }
 
 std::string switch_text(const Summary& entry) {
-  if (entry.switch_key.empty()) return entry.imported ? "figures" : "identical arms";
-  return fmt::format("{} {} -> {}", entry.switch_key, entry.base_value, entry.arm_value);
+  if (entry.switch_key.empty() && !entry.imported) return "identical arms";
+  if (entry.switch_key.empty()) return "figures of " + shorten(one_line(entry.idea), kShownIdea);
+  return one_line(fmt::format("{} {} -> {}", entry.switch_key, entry.base_value, entry.arm_value));
 }
 
 Table list_table(std::span<const Summary> entries) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace reckon::cli {
 namespace {
 
@@ -127,6 +129,33 @@ TEST(LedgerText, HidesABandOfTooFewRounds) {
   EXPECT_THAT(entry_page(entry, {}),
               AllOf(HasSubstr("noise band    -13.9% to +16.2%, from 20 A/A rounds\n"),
                     HasSubstr("effect        -3.9%, interval -90.0% to +900.0%\n")));
+}
+
+TEST(LedgerText, SaysOfFiguresWhatIsKnown) {
+  ledger::Entry entry;
+  entry.id = "rk-abcdefghijkl";
+  entry.imported = true;
+  entry.idea.text = "sort/8";
+  entry.idea.scope.metric = "ms";
+  const std::string page = entry_page(entry, {});
+  EXPECT_THAT(page, AllOf(Not(HasSubstr("device")), Not(HasSubstr("model")),
+                          Not(HasSubstr("backend")), HasSubstr("workload      ms\n")));
+  const ledger::Summary entries[] = {summary_of(entry)};
+  EXPECT_THAT(list_table(entries).text(), HasSubstr("figures of sort/8\n"));
+}
+
+TEST(LedgerText, SendsNoControlCharacters) {
+  ledger::Entry entry = lost_entry();
+  entry.idea.text = entry.idea.scope.arm_value = "echo one\necho \033[31mtwo";
+  entry.idea.model_name = "a\nb";
+  entry.notes.push_back({"2026-10-01T00:00:00Z", "bob", "\033[2Jgone"});
+  const ledger::Summary entries[] = {summary_of(entry)};
+  const std::string list = list_table(entries).text();
+  EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), 3);
+  EXPECT_THAT(list, HasSubstr("row -> echo one echo \\x1b[31mtwo\n"));
+  const std::string page = entry_page(entry, {});
+  EXPECT_THAT(page, AllOf(Not(HasSubstr("\033")), HasSubstr("idea          echo one echo"),
+                          HasSubstr("bob: \\x1b[2Jgone")));
 }
 
 TEST(LedgerText, ListsALineAnEntry) {

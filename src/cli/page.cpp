@@ -58,11 +58,11 @@ void Page::line(std::string_view label, std::string_view text) {
 }
 
 void Page::field(std::string_view label, std::string_view text) {
-  if (!text.empty()) line(label, text);
+  if (!text.empty()) line(label, one_line(text));
 }
 
 void Page::lines(std::string_view label, const std::vector<std::string>& texts) {
-  for (size_t i = 0; i < texts.size(); ++i) line(i == 0 ? label : "", texts[i]);
+  for (size_t i = 0; i < texts.size(); ++i) line(i == 0 ? label : "", one_line(texts[i]));
 }
 
 }  // namespace reckon::cli

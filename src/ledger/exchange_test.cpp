@@ -197,6 +197,28 @@ TEST(Exchange, WritesTablesForPeople) {
   EXPECT_THAT(markdown, HasSubstr("| a \"b\", c\\|d |"));
 }
 
+TEST(Exchange, MarkdownShowsFiguresAsEveryOtherTable) {
+  Entry entry;
+  entry.id = "rk-abcdefghijkl";
+  entry.idea.scope.switch_key = "tile";
+  entry.verdict.emplace();
+  entry.verdict->verdict = Verdict::kNeutral;
+  entry.verdict->numbers.emplace();
+  entry.verdict->numbers->effect = 0.00042;
+  entry.verdict->numbers->unit = "ms";
+  entry.verdict->numbers->base_values = {211.0480555};
+  entry.verdict->numbers->arm_values = {119.75};
+  Entry floor;
+  floor.idea.kind = EntryKind::kFloor;
+  Entry series;
+  series.imported = true;
+  series.idea.text = "sleep 10";
+  const std::string markdown = markdown_of(std::vector{entry, floor, series});
+  EXPECT_THAT(markdown, HasSubstr("| NEUTRAL | +0.042% | 211.0 -> 119.8 ms |"));
+  EXPECT_THAT(markdown, HasSubstr("| aa |  |  | identical arms |"));
+  EXPECT_THAT(markdown, HasSubstr("| open (reported) |  |  | sleep 10 |"));
+}
+
 TEST(Exchange, ImportedFiguresAreReportedAndNeverBlock) {
   const std::vector<Series> series = read("hyperfine.json");
   ImportRequest request;

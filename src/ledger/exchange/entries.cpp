@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/figures.h"
 #include "base/text.h"
 #include "ledger/exchange/formats.h"
 #include "ledger/summary.h"
@@ -40,10 +41,6 @@ std::string row_of(const std::vector<std::string>& fields) {
   std::vector<std::string> cells;
   for (const std::string& field : fields) cells.push_back(csv_field(field));
   return join(cells, ",") + "\r\n";
-}
-
-std::string values_text(const std::vector<double>& values) {
-  return fmt::format("{:.6g}", fmt::join(values, " / "));
 }
 
 nlohmann::json series_json(const Series& series) {
@@ -128,20 +125,20 @@ std::string markdown_of(std::span<const Entry> entries) {
   for (const Entry& entry : entries) {
     const Summary summary = summary_of(entry);
     std::string verdict(summary.verdict ? verdict_name(*summary.verdict) : "open");
+    if (summary.kind == EntryKind::kFloor) verdict = "aa";
     if (entry.imported) verdict += " (reported)";
     std::string values;
     if (entry.verdict && entry.verdict->numbers && !entry.verdict->numbers->base_values.empty()) {
-      values = fmt::format("{} -> {} {}", values_text(entry.verdict->numbers->base_values),
-                           values_text(entry.verdict->numbers->arm_values),
-                           entry.verdict->numbers->unit);
+      const Numbers& numbers = *entry.verdict->numbers;
+      values = arms_text(numbers.base_values, numbers.arm_values, numbers.unit);
     }
     const std::array cells{
         summary.id,
         verdict,
-        summary.effect ? fmt::format("{:+.1f}%", *summary.effect * 100) : std::string(),
+        summary.effect ? signed_share_text(*summary.effect) : std::string(),
         values,
         summary.switch_key.empty()
-            ? "identical arms"
+            ? entry.imported ? summary.idea : "identical arms"
             : fmt::format("{} {} -> {}", summary.switch_key, summary.base_value, summary.arm_value),
         summary.model_name,
         summary.device_name,
