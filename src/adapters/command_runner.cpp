@@ -215,7 +215,8 @@ Result<Measurement> CommandRunner::measure(const Workload& workload, const Arm& 
   const Result<double> value = read_metric(command, end);
   if (!value.ok()) return broken("its metric cannot be read: " + value.error().message);
   if (!std::isfinite(*value) || *value <= 0) {
-    return broken(fmt::format("{} is {}, and must be above zero", command.metric.name, *value));
+    return broken(
+        fmt::format("{} is {}, and must be above zero and finite", command.metric.name, *value));
   }
   Measurement measurement;
   measurement.peak_bytes = end.peak_bytes;

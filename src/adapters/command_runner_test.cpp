@@ -88,7 +88,7 @@ TEST(CommandRunner, CallsAnArmBroken) {
               AllOf(HasSubstr("cannot be read"), HasSubstr("no $.x")));
   for (const char* value : {"0", "-1", "nan", "inf"}) {
     EXPECT_THAT(measure(shell(std::string("echo ") + value, "regex:.*")).broken,
-                HasSubstr("must be above zero"))
+                HasSubstr("must be above zero and finite"))
         << value;
   }
   Workload hangs = shell("sleep 1000");

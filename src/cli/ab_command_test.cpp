@@ -190,7 +190,14 @@ TEST(Ab, BlamesWhatWasTyped) {
   EXPECT_THAT(error(ab(kBase, kBetter, {"--metric", "$.x"})), HasSubstr("--metric"));
   EXPECT_THAT(error(ab(kBase, kBetter, {"--env", "X"})), HasSubstr("KEY=VALUE"));
   EXPECT_THAT(error(ab(kBase, kBetter, {"--claim", "2"})), HasSubstr("--claim"));
-  EXPECT_THAT(error(ab(kBase, kBetter, {"--budget", "soon"})), HasSubstr("not a time"));
+  EXPECT_THAT(error(ab(kBase, kBetter, {"--budget", "soon"})),
+              HasSubstr("--budget: 'soon' is not a time"));
+  EXPECT_THAT(error(ab("", kBetter)), HasSubstr("--base: the command is empty"));
+  EXPECT_THAT(error(ab(kBase, " \n")), HasSubstr("--arm: the command is empty"));
+  EXPECT_THAT(error({"ab", "--base", kBase, "--arm", kBetter, "--metric", "regex:"}),
+              HasSubstr("--metric: 'regex:' has no pattern"));
+  EXPECT_THAT(error({"--ledger", "", "ab", "--base", kBase, "--arm", kBetter}),
+              HasSubstr("--ledger: a folder is needed"));
   EXPECT_THAT(error({"ab", "--base", "true"}), HasSubstr("--arm"));
   const Finished list = sandbox.run({"--ledger", "ledger", "ledger", "list"});
   EXPECT_THAT(list.out, HasSubstr("no entries"));

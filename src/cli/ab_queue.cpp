@@ -49,6 +49,12 @@ Status check_texts(const AbOptions& options) {
   for (const std::string& text : texts) {
     if (!valid_utf8(text)) return usage_error(fmt::format("'{}' is not UTF-8", one_line(text)));
   }
+  for (const auto& [option, command] :
+       {std::pair("--base", &options.base), std::pair("--arm", &options.arm)}) {
+    if (command->find_first_not_of(" \t\n") == std::string::npos) {
+      return usage_error(fmt::format("{}: the command is empty", option));
+    }
+  }
   if (options.base == options.arm) {
     return usage_error("--base and --arm are the same command; --floor measures identical arms");
   }

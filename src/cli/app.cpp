@@ -192,7 +192,10 @@ int run_cli(int argc, char** argv) {
   cli.app
       .add_option("--ledger", cli.ledger,
                   "the ledger's folder (the nearest ledger/ upward, else the user's)")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check([](const std::string& text) {
+        return text.empty() ? "a folder is needed (an unset variable?)" : "";
+      });
   cli.app.fallthrough();
   add_run_command(cli);
   add_chat_command(cli);

@@ -36,7 +36,9 @@ Result<Measuring> measuring(const Cli& cli, const MeasuringOptions& options) {
   run.force_reason = options.force_reason;
   run.stop_requested = [] { return StopSignals::received() != 0; };
   if (!options.budget.empty()) {
-    TRY_ASSIGN(run.budget_seconds, experiment::parse_seconds(options.budget));
+    const Result<double> seconds = experiment::parse_seconds(options.budget);
+    if (!seconds.ok()) return usage_error("--budget: " + seconds.error().message);
+    run.budget_seconds = *seconds;
   }
   if (!options.no_pause) measuring.watch = adapters::open_machine_watch();
   run.watch = measuring.watch.get();

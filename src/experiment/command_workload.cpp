@@ -101,6 +101,7 @@ Result<CommandMetric> make_command_metric(CommandMetric metric, const std::strin
         "'{}' says not how the metric is read: expected wall, cpu, json:$.PATH or regex:PATTERN",
         metric.read));
   }
+  if (metric.read == "regex:") return usage_error("'regex:' has no pattern behind it");
   if (is_time && (better == "higher" || !metric.unit.empty())) {
     return usage_error(fmt::format("'{}' is a time in ms, and lower is better", metric.read));
   }

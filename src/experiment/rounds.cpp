@@ -235,8 +235,8 @@ Result<double> RoundRunner::metric_of(const Runner::MetricInfo& metric,
     return failed(fmt::format("{}: the runner gave no '{}'", phrase(arm), metric.name));
   }
   if (!(found->second > 0)) {
-    return failed(fmt::format("{}: '{}' is {}, and must be above zero", phrase(arm), metric.name,
-                              found->second));
+    return failed(fmt::format("{}: '{}' is {}, and must be above zero and finite", phrase(arm),
+                              metric.name, found->second));
   }
   return found->second;
 }
