@@ -93,7 +93,7 @@ Html figures(const Entry& entry) {
   const std::vector<std::string> series = reported_series(entry);
   for (const std::string& one : series) table.add({html_text("series"), html_text(one)});
   for (const auto& [name, value] : figures.items()) {
-    if (name == "series" && !series.empty()) continue;
+    if ((name == "series" || name == "effect") && !series.empty()) continue;
     table.add(
         {html_text(name), html_text(value.is_string() ? value.get<std::string>() : value.dump())});
   }

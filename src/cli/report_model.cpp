@@ -167,7 +167,7 @@ std::string verdict_word(const Entry& entry) {
 
 std::string arms_of(const Entry& entry) {
   const ledger::Scope& scope = entry.idea.scope;
-  if (scope.switch_key.empty()) return "identical arms";
+  if (scope.switch_key.empty()) return entry.imported ? "figures" : "identical arms";
   return fmt::format("{} {} -> {}", scope.switch_key, scope.base_value, scope.arm_value);
 }
 
@@ -203,6 +203,10 @@ std::vector<std::string> reported_series(const Entry& entry) {
                                 values_text({median->get<double>()}, one.value("unit", "")),
                                 counted(static_cast<int64_t>(one["samples"].size()), "sample")));
   }
+  const auto effect = entry.figures.find("effect");
+  if (effect != entry.figures.end() && effect->is_number()) {
+    texts.push_back("effect, of the medians: " + signed_share_text(effect->get<double>()));
+  }
   return texts;
 }
 
@@ -230,6 +234,7 @@ std::string sentence_of(const Entry& entry) {
                        counted(rounds, "round"), rounds == 1 ? "feeds" : "feed");
   }
   if (entry.verdict) return verdict_sentence(entry);
+  if (entry.imported) return "No verdict was reported";
   if (rounds == 0) return "No verdict yet: nothing was measured";
   return fmt::format("No verdict yet: {} measured", counted(rounds, "round"));
 }

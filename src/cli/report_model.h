@@ -50,8 +50,8 @@ using Metrics = std::map<std::string, Metric>;
 [[nodiscard]] std::string title_of(const ledger::Entry& entry);
 [[nodiscard]] std::string model_of(const ledger::Entry& entry);   // without its folder
 [[nodiscard]] std::string device_of(const ledger::Entry& entry);  // its name and what it is
-// Of each series that an import of another tool's file kept: "sort/8: median 12.50 ms of 9
-// samples".
+// Of each series that an import of another tool's file kept, "sort/8: median 12.50 ms of 9
+// samples", and what their medians say.
 [[nodiscard]] std::vector<std::string> reported_series(const ledger::Entry& entry);
 [[nodiscard]] std::string day_of(std::string_view time);
 

@@ -71,6 +71,12 @@ TEST(ReportModel, SumsUpReportedSeries) {
                       {"samples", {12.4, 12.499999999999, 12.6}}},
                      {{"name", "none"}}}}};
   EXPECT_THAT(reported_series(entry), ElementsAre("sort/8: median 12.50 ms of 3 samples"));
+  entry.figures["effect"] = -0.039;
+  EXPECT_THAT(reported_series(entry),
+              ElementsAre("sort/8: median 12.50 ms of 3 samples", "effect, of the medians: -3.9%"));
+  entry.imported = true;
+  EXPECT_EQ(sentence_of(entry), "No verdict was reported");
+  EXPECT_EQ(arms_of(entry), "figures");
 }
 
 TEST(ReportModel, CallsAVerdictWithoutAMechanismUnfinished) {

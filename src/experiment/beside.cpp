@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "experiment/samples.h"
 #include "experiment/words.h"
 #include "measure/holm.h"
@@ -82,8 +83,9 @@ std::string beside_text(const ledger::Numbers& numbers, std::optional<double> ho
   const auto sign = value("sign_p");
   const auto wilcoxon = value("wilcoxon_p");
   if (pairs && above && sign && wilcoxon) {
-    text += fmt::format("{}of {:.0f} pairs {:.0f} better, sign test p {}, Wilcoxon p {}",
-                        text.empty() ? "" : "; ", *pairs, *above, p_text(*sign), p_text(*wilcoxon));
+    text += fmt::format("{}of {} {:.0f} better, sign test p {}, Wilcoxon p {}",
+                        text.empty() ? "" : "; ", counted(std::lround(*pairs), "pair"), *above,
+                        p_text(*sign), p_text(*wilcoxon));
   }
   return text.empty() ? text : "beside the verdict: " + text;
 }

@@ -49,6 +49,9 @@ TEST(Beside, SaysNothingOfNothing) {
   ledger::Numbers odd;
   odd.extra = {{"p_value", "high"}, {"beside", 3}, {"drift", {{"p", 0.5}, {"per_pair", 0.1}}}};
   EXPECT_EQ(beside_text(odd), "");
+  ledger::Numbers single;
+  single.extra["beside"] = {{"pairs", 1}, {"better", 0}, {"sign_p", 1}, {"wilcoxon_p", 1}};
+  EXPECT_THAT(beside_text(single), HasSubstr("of 1 pair 0 better"));
   EXPECT_EQ(drift_text(odd), "");
 }
 
