@@ -16,6 +16,9 @@ TEST(Text, NearestSuggestsOnlyWhatIsNear) {
   EXPECT_EQ(nearest("decode.graph", keys), "decode.graph");
   EXPECT_EQ(nearest("temperature", keys), "");
   EXPECT_EQ(nearest("", {}), "");
+  const std::vector<std::string> short_keys = {"id", "q4"};
+  EXPECT_EQ(nearest("<<", short_keys), "");
+  EXPECT_EQ(nearest("q8", short_keys), "q4");
 }
 
 TEST(Text, SplitKeepsEmptyParts) {
