@@ -103,7 +103,8 @@ std::string speculation_line(const SpeculationStats& stats) {
 }
 
 std::string speculation_note(const kernels::SwitchSet& switches) {
-  if (engine::speculation_options(switches, false).drafter != engine::DrafterKind::kReplay) return "";
+  if (engine::speculation_options(switches, false).drafter != engine::DrafterKind::kReplay)
+    return "";
   return fmt::format(
       "decode.drafter={} takes its drafts from a recorded run of the same "
       "generation: what it gains is not gained in use",

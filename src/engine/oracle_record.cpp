@@ -73,8 +73,8 @@ class Recorder {
     }
     session_.observe_drafts({});
     const auto recorded = static_cast<ptrdiff_t>(prompt.tokens.size() - 1);
-    const auto columns = static_cast<ptrdiff_t>(drafts.logits.size()) /
-                         (recorded + static_cast<ptrdiff_t>(depth));
+    const auto columns =
+        static_cast<ptrdiff_t>(drafts.logits.size()) / (recorded + static_cast<ptrdiff_t>(depth));
     const auto behind = drafts.logits.begin() + recorded * columns;
     drafts.draft_logits.assign(behind, drafts.logits.end());
     drafts.logits.erase(behind, drafts.logits.end());
