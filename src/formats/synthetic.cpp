@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "formats/shapes_generated.h"
+#include "formats/synthetic_tensors.h"
 
 namespace reckon {
 namespace {
@@ -80,20 +81,6 @@ Result<DenseSizes> dense_sizes(const HfConfig& config) {
   return sizes;
 }
 
-class TensorList {
- public:
-  void matrix(const std::string& name, int64_t n, int64_t k) {
-    tensors_.push_back({name + ".weight", RandomKind::kMatrix, {n, k}});
-  }
-  void norm(const std::string& name, int64_t k) {
-    tensors_.push_back({name + ".weight", RandomKind::kNorm, {k}});
-  }
-  [[nodiscard]] std::vector<SyntheticTensor> take() { return std::move(tensors_); }
-
- private:
-  std::vector<SyntheticTensor> tensors_;
-};
-
 enum class HeadNorms : uint8_t { kNone, kQueryAndKey };
 
 void add_dense_layer(TensorList& list, const DenseSizes& sizes, const std::string& at,
@@ -141,6 +128,8 @@ struct SyntheticFamily {
 constexpr std::array kFamilies{
     SyntheticFamily{"llama", llama_tensors},
     SyntheticFamily{"qwen3", qwen3_tensors},
+    SyntheticFamily{"qwen3_5", qwen3_5_tensors},
+    SyntheticFamily{"qwen3_5_moe", qwen3_5_tensors},
 };
 
 }  // namespace

@@ -78,6 +78,19 @@ TEST(Synthetic, Llama8bHasThePublishedSize) {
   EXPECT_EQ(bytes, 2 * 8'030'261'248U);
 }
 
+// What their names say, head that drafts included: 27 and 35 billion weights.
+TEST(Synthetic, HybridsHaveThePublishedSizes) {
+  const auto weights_of = [](const char* name) {
+    const Checkpoint checkpoint = must_open(name);
+    uint64_t bytes = 0;
+    for (const CheckpointTensor& tensor : checkpoint.tensors()) bytes += tensor.bytes;
+    return bytes / 2;
+  };
+  EXPECT_NEAR(static_cast<double>(weights_of("synth:qwen3.8-27b")), 27.3e9, 0.3e9);
+  EXPECT_NEAR(static_cast<double>(weights_of("synth:qwen3.6-35b-a3b")), 35.5e9, 0.5e9);
+  EXPECT_TRUE(must_open("synth:qwen3.8-27b,layers=4").has_tensor("mtp.fc.weight"));
+}
+
 TEST(Synthetic, HashesSayWhatDiffers) {
   const Checkpoint whole = must_open("synth:llama-8b");
   const Checkpoint seeded = must_open("synth:llama-8b,seed=1");
