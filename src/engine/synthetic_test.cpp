@@ -82,9 +82,18 @@ TEST_P(Synthetic, IsTheFolderThatItWrites) {
   EXPECT_FALSE(same_bits(logits, prefill_rows(*open_model(GetParam()), {}, tokens)));
 }
 
+std::string shape_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param.substr(info.param.find('-') + 1);
+  for (char& c : name) {
+    if (c == '.' || c == '-') c = '_';
+  }
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, Synthetic,
-                         ::testing::Values("synth:tiny-llama", "synth:tiny-qwen3"),
-                         [](const auto& param) { return param.index == 0 ? "llama" : "qwen3"; });
+                         ::testing::Values("synth:tiny-llama", "synth:tiny-qwen3",
+                                           "synth:tiny-qwen3.5", "synth:tiny-qwen3.5-moe"),
+                         shape_name);
 
 TEST(SyntheticModel, Plans8bToTheByteAtOnce) {
   const std::clock_t start = std::clock();  // of the processor: others may be using the machine

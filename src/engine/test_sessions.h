@@ -90,11 +90,17 @@ inline std::vector<std::string> oracle_folders() {
           "oracle/llama-h48-untied", "oracle/qwen3-s0",   "oracle/qwen3-h80",
           "oracle/qwen2-h56",        "oracle/gemma3-h64", "oracle/llama-fp8"};
 }
+// Of those with recurrent state and a head that drafts.
+inline std::vector<std::string> hybrid_folders() {
+  return {"oracle/qwen3_5-s0", "oracle/qwen3_5-s1", "oracle/qwen3_5_moe-s0",
+          "oracle/qwen3_next-s0"};
+}
 inline std::vector<std::string> oracle_ggufs() {
   return {"gguf/tiny-llama-mixed.gguf", "gguf/tiny-llama-v2.gguf", "gguf/tiny-qwen3.gguf"};
 }
 inline std::vector<std::string> oracle_models() {
   std::vector<std::string> models = oracle_folders();
+  for (std::string& name : hybrid_folders()) models.push_back(std::move(name));
   for (std::string& name : oracle_ggufs()) models.push_back(std::move(name));
   return models;
 }

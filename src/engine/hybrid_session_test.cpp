@@ -1,0 +1,210 @@
+// Sessions of models with recurrent state and a head that drafts: going back, drafting, memory.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "engine/audit.h"
+#include "engine/oracle.h"
+#include "engine/test_sessions.h"
+#include "models/test_edited_folder.h"
+
+namespace reckon::engine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+ModelOptions with_head() {
+  ModelOptions options;
+  options.build.draft_head = true;
+  return options;
+}
+
+const Assignments kExact{"prefill.numerics=exact"};
+
+class HybridSession : public ::testing::TestWithParam<std::string> {
+ protected:
+  std::unique_ptr<LoadedModel> model_ = open_model(golden_path(GetParam()), with_head());
+  std::vector<int32_t> tokens_ = longest_prompt(*model_);
+  size_t vocabulary_ = static_cast<size_t>(model_->model().info().vocabulary);
+
+  // Row r of the logits of all tokens.
+  [[nodiscard]] std::vector<float> row(const std::vector<float>& rows, size_t r) const {
+    const auto begin = rows.begin() + static_cast<ptrdiff_t>(r * vocabulary_);
+    return {begin, begin + static_cast<ptrdiff_t>(vocabulary_)};
+  }
+};
+
+TEST_P(HybridSession, GoesBackToEveryPosition) {
+  constexpr size_t kTokens = 24;
+  const std::vector<int32_t> tokens(tokens_.begin(), tokens_.begin() + kTokens);
+  const std::vector<float> expected = prefill_rows(*model_, kExact, tokens);
+  for (const int64_t verify_rows : {0, 4}) {
+    SessionShape shape{kTokens, 8};
+    shape.verify_rows = verify_rows;
+    const auto session = make_session(*model_, kExact, shape);
+    ASSERT_TRUE(session->append(tokens).ok());
+    EXPECT_EQ(session->reach(), static_cast<int64_t>(kTokens) - verify_rows);
+    for (size_t p = kTokens; p-- > 0;) {
+      ASSERT_TRUE(session->truncate(static_cast<int64_t>(p)).ok());
+      EXPECT_EQ(session->position(), static_cast<int64_t>(p));
+      const auto logits = session->decode(tokens[p]);
+      ASSERT_TRUE(logits.ok()) << logits.error().message;
+      EXPECT_TRUE(same_bits({logits->begin(), logits->end()}, row(expected, p))) << p;
+      // Another token, taken back, leaves nothing behind.
+      if (p + 1 < kTokens) {
+        ASSERT_TRUE(session->decode((tokens[p] + 1) % 200).ok());
+        ASSERT_TRUE(session->truncate(static_cast<int64_t>(p + 1)).ok());
+        const auto next = session->decode(tokens[p + 1]);
+        EXPECT_TRUE(same_bits({next->begin(), next->end()}, row(expected, p + 1))) << p;
+      }
+    }
+  }
+}
+
+// A verify of four rows of which any number is kept runs nothing again.
+TEST_P(HybridSession, KeepsAnyNumberOfVerifiedRows) {
+  const std::vector<int32_t> tokens(tokens_.begin(), tokens_.begin() + 40);
+  const std::vector<float> expected = prefill_rows(*model_, kExact, tokens);
+  SessionShape shape{64, 16};
+  shape.verify_rows = 4;
+  const auto session = make_session(*model_, kExact, shape);
+  ASSERT_TRUE(session->append(std::span(tokens).first(10)).ok());
+  size_t position = 10;
+  for (size_t kept = 1; position + 4 < tokens.size(); kept = kept % 4 + 1) {
+    std::vector<int32_t> rows(tokens.begin() + static_cast<ptrdiff_t>(position),
+                              tokens.begin() + static_cast<ptrdiff_t>(position + 4));
+    for (size_t r = kept; r < 4; ++r) rows[r] = (rows[r] + 7) % 200;
+    const auto logits = session->verify(rows);
+    ASSERT_TRUE(logits.ok()) << logits.error().message;
+    for (size_t r = 0; r < kept; ++r) {
+      const float* data = logits->data + r * vocabulary_;
+      EXPECT_TRUE(same_bits({data, data + vocabulary_}, row(expected, position + r)));
+    }
+    position += kept;
+    EXPECT_LE(session->reach(), static_cast<int64_t>(position));
+    ASSERT_TRUE(session->truncate(static_cast<int64_t>(position)).ok());
+  }
+}
+
+// The head's cache is the same whether its rows came in chunks, one by one, or after verified rows
+// were taken back.
+TEST_P(HybridSession, DraftsAlikeHoweverThePromptCame) {
+  const auto prompt = std::span<const int32_t>(tokens_).first(30);
+  const auto drafts_of = [&](const std::function<void(Session&)>& run) {
+    SessionShape shape{64, 16};
+    shape.verify_rows = 4;
+    shape.drafts = true;
+    const auto session = make_session(*model_, kExact, shape);
+    run(*session);
+    EXPECT_EQ(session->position(), 30);
+    std::vector<int32_t> drafts{5};
+    for (int depth = 0; depth < 3; ++depth) {
+      const auto pick = session->draft(drafts.back());
+      if (!pick.ok()) {
+        ADD_FAILURE() << pick.error().message;
+        break;
+      }
+      drafts.push_back(pick->token);
+    }
+    return drafts;
+  };
+  const auto expected = drafts_of([&](Session& s) { EXPECT_TRUE(s.append(prompt).ok()); });
+  EXPECT_EQ(expected, drafts_of([&](Session& s) {
+              for (const int32_t token : prompt) EXPECT_TRUE(s.append(token).ok());
+            }));
+  EXPECT_EQ(expected, drafts_of([&](Session& s) {
+              EXPECT_TRUE(s.append(prompt.first(27)).ok());
+              EXPECT_TRUE(s.draft(prompt[27]).ok());
+              EXPECT_TRUE(s.draft(9).ok());
+              const int32_t rows[] = {prompt[27], prompt[28], 9, 8};
+              EXPECT_TRUE(s.verify(rows).ok());
+              EXPECT_TRUE(s.truncate(29).ok());
+              EXPECT_TRUE(s.draft(3).ok());  // not what follows
+              EXPECT_TRUE(s.append(prompt[29]).ok());
+            }));
+  EXPECT_EQ(expected, drafts_of([&](Session& s) {
+              EXPECT_TRUE(s.append(prompt).ok());
+              EXPECT_TRUE(s.append(77).ok());
+              EXPECT_TRUE(s.truncate(12).ok());  // out of reach: run again
+              EXPECT_TRUE(s.append(prompt.subspan(12)).ok());
+            }));
+}
+
+TEST_P(HybridSession, DraftsAreAskedForInReason) {
+  SessionShape shape{8, 4};
+  shape.drafts = true;
+  const auto session = make_session(*model_, {}, shape);
+  EXPECT_THAT(session->draft(1).error().message, HasSubstr("nothing to draft from"));
+  ASSERT_TRUE(session->append(std::span(tokens_).first(7)).ok());
+  EXPECT_THAT(session->draft(100000).error().message, HasSubstr("token 100000"));
+  ASSERT_TRUE(session->draft(1).ok());
+  ASSERT_TRUE(session->draft(1).ok());
+  EXPECT_THAT(session->draft(1).error().message, HasSubstr("does not fit in a context of 8"));
+  const auto without = open_model(golden_path(GetParam()));
+  const auto refused = Session::create(*without, {{}, shape, std::nullopt});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kUsage);
+}
+
+// Plan and run agree to the byte, and every buffer is read.
+TEST_P(HybridSession, TakesWhatThePlanSays) {
+  for (const bool drafts : {false, true}) {
+    for (const int64_t verify_rows : {0, 3}) {
+      const auto model = open_model(golden_path(GetParam()), drafts ? with_head() : ModelOptions{});
+      SessionOptions options;
+      options.shape = {200, 16};
+      options.shape.verify_rows = verify_rows;
+      options.shape.drafts = drafts;
+      kernels::BufferAudit audit;
+      options.audit = &audit;
+      const auto session = Session::create(*model, options);
+      ASSERT_TRUE(session.ok()) << session.error().message;
+      ASSERT_TRUE((*session)->append(std::span(tokens_).first(50)).ok());
+      if (drafts) {
+        ASSERT_TRUE((*session)->draft(3).ok());
+      }
+      ASSERT_TRUE((*session)->append(3).ok());
+      ASSERT_TRUE((*session)->pick({}).ok());
+      EXPECT_EQ((*session)->arenas().peak_bytes(), (*session)->plan().total_bytes);
+      const AuditReport report = audit_report(audit);
+      EXPECT_THAT(report.unread, IsEmpty()) << (report.unread.empty() ? "" : report.unread[0].name);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, HybridSession, ::testing::ValuesIn(hybrid_folders()), test_name);
+
+class DraftOracle : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(DraftOracle, RowsAndDraftsAreThoseRecorded) {
+  const auto model = open_model(golden_path(GetParam()), with_head());
+  for (const Assignments& assignments :
+       {Assignments{"numerics=reference"}, Assignments{"numerics=reference", "prefill.chunk=7"},
+        kExact, Assignments{"prefill.numerics=exact", "cpu.isa=scalar"}, Assignments{}}) {
+    const auto report = check_oracle(*model, {switches_of(assignments), {}, std::nullopt});
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_TRUE(report->passed) << (report->first_failure ? mismatch_text(*report->first_failure)
+                                                          : "");
+    EXPECT_EQ(report->draft_rows, 47 + 3);
+    EXPECT_EQ(report->drafts, 3);
+    EXPECT_EQ(report->drafts_equal, 3);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, DraftOracle, ::testing::ValuesIn(hybrid_folders()), test_name);
+
+TEST(HybridExperts, OfOneTensorGiveTheSameBits) {
+  models::EditedFolder folder("oracle/qwen3_5_moe-s0");
+  models::fuse_experts(folder);
+  const auto fused = open_model(folder.write());
+  const auto apart = open_model(golden_path("oracle/qwen3_5_moe-s0"));
+  ASSERT_NE(fused, nullptr);
+  const std::vector<int32_t> tokens = longest_prompt(*apart);
+  EXPECT_TRUE(same_bits(prefill_rows(*fused, {}, tokens), prefill_rows(*apart, {}, tokens)));
+}
+
+}  // namespace
+}  // namespace reckon::engine
