@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/check.h"
+#include "kernels/call.h"
 #include "kernels/cpu/matmul_layout.h"
 #include "kernels/panels.h"
 
@@ -21,12 +22,8 @@ struct Piece {
 
 constexpr int64_t kCombineColumns = 512;  // of one task
 
-uint64_t aligned(uint64_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
-
 uint64_t bytes_of(int64_t count, size_t each) {
-  return aligned(static_cast<uint64_t>(count) * each);
+  return aligned(count * static_cast<int64_t>(each));
 }
 
 // What the activations of one piece take. Float formats always count: rows are gathered.
@@ -54,7 +51,8 @@ uint64_t most_activation_bytes(ActivationLayout layout, DType type, int64_t pair
   constexpr int64_t kFewest = kDirectRows + 1;
   const uint64_t tiled = activation_bytes(layout, type, kFewest, k);
   return static_cast<uint64_t>(pairs) *
-         std::max(activation_bytes(layout, type, 1, k), aligned((tiled + kFewest - 1) / kFewest));
+         std::max(activation_bytes(layout, type, 1, k),
+                  aligned(static_cast<int64_t>((tiled + kFewest - 1) / kFewest)));
 }
 
 // Of a thread's unpacked weights; `rows` is the most that one piece can have.
@@ -255,6 +253,10 @@ void swiglu_pair(void* argument, int64_t pair, int /*thread*/) {
   job.kernel->swiglu(gate, gate + job.plan->pairs * n, job.out + pair * n, n);
 }
 
+int64_t combine_tasks_of_row(const Plan& plan) {
+  return (plan.n + kCombineColumns - 1) / kCombineColumns;
+}
+
 struct CombineJob {
   const Plan* plan;
   const int32_t* places;
@@ -267,7 +269,7 @@ struct CombineJob {
 void combine_columns(void* argument, int64_t task, int /*thread*/) {
   const auto& job = *static_cast<const CombineJob*>(argument);
   const Plan& plan = *job.plan;
-  const int64_t tasks = (plan.n + kCombineColumns - 1) / kCombineColumns;  // of a row
+  const int64_t tasks = combine_tasks_of_row(plan);
   const int64_t row = task / tasks;
   const int64_t first = task % tasks * kCombineColumns;
   const int64_t count = std::min(kCombineColumns, plan.n - first);
@@ -290,15 +292,7 @@ uint64_t expert_matmul_scratch_bytes(ActivationLayout layout, const OpCall& call
 void run_expert_swiglu(const ExpertMatmulSwigluArgs& args, KernelContext& context,
                        const ExpertKernel& kernel) {
   if (args.rows == 0) return;
-  OpCall shape{Op::kExpertMatmulSwiglu,
-               Phase::kPrefill,
-               args.weight_type,
-               args.rows,
-               args.n,
-               args.k,
-               args.experts};
-  shape.m = args.top_k;
-  const Plan plan = plan_of(kernel.layout, shape, thread_count(context));
+  const Plan plan = plan_of(kernel.layout, call_of(args, Phase::kPrefill), thread_count(context));
   Order order{};
   Call call = begin(plan, args.selection, context, kernel, order);
   call.x = args.x;
@@ -317,15 +311,7 @@ void run_expert_swiglu(const ExpertMatmulSwigluArgs& args, KernelContext& contex
 void run_expert_combine(const ExpertMatmulCombineArgs& args, KernelContext& context,
                         const ExpertKernel& kernel) {
   if (args.rows == 0) return;
-  OpCall shape{Op::kExpertMatmulCombine,
-               Phase::kPrefill,
-               args.weight_type,
-               args.rows,
-               args.n,
-               args.k,
-               args.experts};
-  shape.m = args.top_k;
-  const Plan plan = plan_of(kernel.layout, shape, thread_count(context));
+  const Plan plan = plan_of(kernel.layout, call_of(args, Phase::kPrefill), thread_count(context));
   Order order{};
   Call call = begin(plan, args.selection, context, kernel, order);
   call.x = args.x;
@@ -334,8 +320,7 @@ void run_expert_combine(const ExpertMatmulCombineArgs& args, KernelContext& cont
   multiply(call, context, order, &matrix);
   CombineJob job{&plan, order.places, reinterpret_cast<const float*>(call.memory + plan.products),
                  args.selection, args.out};
-  const int64_t tasks = (plan.n + kCombineColumns - 1) / kCombineColumns;
-  parallel_for(context, plan.rows * tasks, combine_columns, &job);
+  parallel_for(context, plan.rows * combine_tasks_of_row(plan), combine_columns, &job);
 }
 
 }  // namespace reckon::kernels::cpu

@@ -10,11 +10,11 @@ int64_t divide_up(int64_t value, int64_t by) {
   return (value + by - 1) / by;
 }
 
+}  // namespace
+
 uint64_t aligned(int64_t bytes) {
   return static_cast<uint64_t>(divide_up(bytes, 64) * 64);
 }
-
-}  // namespace
 
 bool has_integer_codes(DType type) {
   switch (type) {

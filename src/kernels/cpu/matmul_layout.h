@@ -10,6 +10,9 @@
 
 namespace reckon::kernels::cpu {
 
+// Bytes of scratch, so that what comes behind begins at a multiple of 64.
+[[nodiscard]] uint64_t aligned(int64_t bytes);
+
 // Up to this many activation rows go straight over the file's weight blocks; more rows go by tiles
 // of unpacked weights. Both are the same arithmetic.
 constexpr int64_t kDirectRows = 8;
