@@ -50,4 +50,9 @@ Error explain_not_finite(const LoadedModel& model, const Error& error) {
   return failed(fmt::format("{}: {}", checkpoint.path(), error.message));
 }
 
+Result<kernels::Pick> explained(const LoadedModel& model, const Result<kernels::Pick>& pick) {
+  if (!pick.ok()) return explain_not_finite(model, pick.error());
+  return pick;
+}
+
 }  // namespace reckon::engine

@@ -53,9 +53,7 @@ class TextOutput {
 
 Result<kernels::Pick> pick_on_host(Session& session, Sampler& sampler) {
   TRY_ASSIGN(const std::span<const float> logits, session.logits());
-  Result<kernels::Pick> pick = sampler.pick(logits);
-  if (!pick.ok()) return explain_not_finite(session.loaded(), pick.error());
-  return pick;
+  return explained(session.loaded(), sampler.pick(logits));
 }
 
 // One generation.

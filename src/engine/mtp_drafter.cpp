@@ -1,7 +1,5 @@
 #include "engine/mtp_drafter.h"
 
-#include <algorithm>
-
 #include "base/check.h"
 
 namespace reckon::engine {
@@ -14,12 +12,11 @@ Status MtpDrafter::commit(std::span<const int32_t> tokens) {
 
 Result<std::vector<Draft>> MtpDrafter::propose(int64_t depth, const ConfidenceGate& gate) {
   std::vector<Draft> drafts;
-  const int64_t room = session_.capacity() - session_.position();
   int32_t token = pending_;
-  for (int64_t d = 0; d < std::min(depth, room); ++d) {
+  for (int64_t d = 0; d < depth; ++d) {
     TRY_ASSIGN(const kernels::Pick pick, session_.draft(token));
     const Draft draft{.token = pick.token, .probability = std::nullopt, .margin = pick.margin};
-    if (draft.token < 0 || !gate.passes(draft)) break;  // below zero: a logit is not finite
+    if (!gate.passes(draft)) break;
     drafts.push_back(draft);
     token = draft.token;
   }

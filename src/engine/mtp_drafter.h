@@ -14,7 +14,7 @@ class MtpDrafter final : public Drafter {
 
   [[nodiscard]] std::string name() const override { return "mtp"; }
   [[nodiscard]] Status commit(std::span<const int32_t> tokens) override;
-  // Errors: those of Session::draft(). Ends early where the head's cache has no room.
+  // Errors: those of Session::draft(), among them drafts beyond the context.
   [[nodiscard]] Result<std::vector<Draft>> propose(int64_t depth,
                                                    const ConfidenceGate& gate) override;
 

@@ -256,9 +256,8 @@ Status Session::append_picked() {
 
 Result<kernels::Pick> Session::take_pick() {
   TRY_ASSIGN(const std::vector<kernels::Pick> picks, executor_->take_picks());
-  const Result<kernels::Pick> pick = checked(picks[0]);
-  if (!pick.ok()) return explain_not_finite(model_, pick.error());
-  if (is_last_unknown_) tokens_.back() = pick->token;
+  TRY_ASSIGN(const kernels::Pick pick, explained(model_, checked(picks[0])));
+  if (is_last_unknown_) tokens_.back() = pick.token;
   is_last_unknown_ = false;
   return pick;
 }
@@ -274,13 +273,14 @@ Status Session::truncate(int64_t position) {
   }
   if (position == position_) return {};
   const bool in_reach = position == 0 || position >= reach();
-  const std::vector<int32_t> kept(tokens_.begin(), tokens_.begin() + position);
+  std::vector<int32_t> again;  // to be run from the start
+  if (!in_reach) again.assign(tokens_.begin(), tokens_.begin() + position);
   position_ = in_reach ? position : 0;
   if (position_ == 0) state_reach_ = 0;
   if (draft_head_) draft_head_->truncate(position_);
   tokens_.resize(static_cast<size_t>(position_));
   is_last_unknown_ = false;
-  return in_reach ? Status() : append(kept);
+  return in_reach ? Status() : append(again);
 }
 
 int64_t Session::reach() const {
@@ -291,9 +291,7 @@ Result<kernels::Pick> Session::draft(int32_t token) {
   RECKON_CHECK(draft_head_ != nullptr);
   TRY(check_tokens({&token, 1}, model_));
   TRY_ASSIGN(const kernels::Pick pick, draft_head_->draft(tokens_, token));
-  const Result<kernels::Pick> sure = checked(pick);
-  if (!sure.ok()) return explain_not_finite(model_, sure.error());
-  return sure;
+  return explained(model_, checked(pick));
 }
 
 void Session::observe_drafts(DraftObserver observer) {

@@ -17,9 +17,7 @@ class RowPicker {
       : session_(session), sampler_(sampler), first_(session.last_rows() - rows), rows_(rows) {}
 
   Result<kernels::Pick> operator()(int64_t row) {
-    Result<kernels::Pick> pick = picked(row);
-    if (!pick.ok()) return explain_not_finite(session_.loaded(), pick.error());
-    return pick;
+    return explained(session_.loaded(), picked(row));
   }
 
  private:
