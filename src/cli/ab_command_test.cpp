@@ -187,7 +187,8 @@ TEST(Ab, BlamesWhatWasTyped) {
               AllOf(HasSubstr("reckon: './no-such-bench' is no program"), Not(HasSubstr(":0:"))));
   EXPECT_THAT(error(ab(kBase, "no_such_bench")), HasSubstr("no_such_bench"));
   EXPECT_THAT(error(ab(kBase, kBase)), HasSubstr("the same command"));
-  EXPECT_THAT(error(ab(kBase, kBetter, {"--metric", "$.x"})), HasSubstr("--metric"));
+  EXPECT_THAT(error({"ab", "--base", kBase, "--arm", kBetter, "--metric", "$.x"}),
+              HasSubstr("--metric: '$.x' says not how the metric is read"));
   EXPECT_THAT(error(ab(kBase, kBetter, {"--env", "X"})), HasSubstr("KEY=VALUE"));
   EXPECT_THAT(error(ab(kBase, kBetter, {"--claim", "2"})), HasSubstr("--claim"));
   EXPECT_THAT(error(ab(kBase, kBetter, {"--budget", "soon"})),
