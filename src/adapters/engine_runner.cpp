@@ -9,6 +9,7 @@
 
 #include "adapters/busy_work.h"
 #include "adapters/environment.h"
+#include "adapters/kernel_use.h"
 #include "base/hash.h"
 #include "engine/generate.h"
 #include "engine/kl.h"
@@ -247,6 +248,7 @@ Result<Measurement> EngineRunner::measure(const Workload& workload, const Arm& a
   for (const kernels::TraceCount& counted : generated.session->trace().rows()) {
     measurement.observed.push_back(to_text(counted.row));
   }
+  measurement.kernel_use = kernel_use(generated.session->trace().rows(), workload.phase);
   if (busy > 0 && workload.generate_tokens > 1) {
     measurement.observed.push_back(busy_row(bound.busy_percent));
     std::sort(measurement.observed.begin(), measurement.observed.end());

@@ -141,7 +141,7 @@ std::vector<kernels::DispatchRow> dispatch_rows(const std::vector<kernels::Trace
 nlohmann::json trace_json(Session& session) {
   const std::vector<kernels::TraceCount> counted = session.trace().rows();
   nlohmann::json rows = nlohmann::json::array();
-  for (const auto& [row, count, launches] : counted) {
+  for (const auto& [row, count, launches, resources] : counted) {
     rows.push_back({{"phase", row.phase},
                     {"op", row.op},
                     {"shape", row.shape},

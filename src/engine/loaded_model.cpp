@@ -102,19 +102,8 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& model,
   if (options.quant.is_mixed()) loaded->weight_format_ += ":" + options.quant.id();
   loaded->packed_cache_ = std::make_unique<models::PackedCache>(*loaded->checkpoint_, options.quant,
                                                                 options.packed_cache);
-  Result<Tokenizer> tokenizer = Tokenizer::from_checkpoint(*loaded->checkpoint_);
-  if (tokenizer.ok()) {
-    const Status fits =
-        check_vocabulary(*loaded->checkpoint_, *tokenizer, loaded->model_->info().vocabulary);
-    if (!fits.ok()) tokenizer = fits.error();
-  }
   if (const GgufFile* gguf = loaded->checkpoint_->gguf()) {
     if (auto note = gguf_tokenizer_note(*gguf)) loaded->notes_.push_back(*std::move(note));
-  }
-  if (tokenizer.ok()) {
-    loaded->tokenizer_ = std::make_unique<Tokenizer>(std::move(tokenizer).value());
-  } else {
-    loaded->tokenizer_error_ = tokenizer.error();
   }
   return loaded;
 }
@@ -159,9 +148,16 @@ uint64_t LoadedModel::allocated_bytes() const {
   return placer_->allocated_bytes();
 }
 
+Result<Tokenizer> LoadedModel::read_tokenizer() const {
+  TRY_ASSIGN(Tokenizer tokenizer, Tokenizer::from_checkpoint(*checkpoint_));
+  TRY(check_vocabulary(*checkpoint_, tokenizer, model_->info().vocabulary));
+  return tokenizer;
+}
+
 Result<const Tokenizer*> LoadedModel::tokenizer() const {
-  if (tokenizer_error_) return *tokenizer_error_;
-  return tokenizer_.get();
+  std::call_once(tokenizer_read_, [this] { tokenizer_ = read_tokenizer(); });
+  if (!tokenizer_->ok()) return tokenizer_->error();
+  return &tokenizer_->value();
 }
 
 }  // namespace reckon::engine

@@ -58,12 +58,14 @@ class LoadedModel {
   // (the checkpoint's own), "p4" where they are packed or converted, "p4+p8:mixed-1a2b3c4d" by a
   // file of rules.
   [[nodiscard]] const std::string& weight_format() const { return weight_format_; }
-  // The tokenizer, or why this checkpoint has none (an oracle folder, say).
+  // The tokenizer, or why this checkpoint has none (an oracle folder, say). Made by the first call,
+  // since planning and random tokens need none; others, from any thread, wait for it.
   [[nodiscard]] Result<const Tokenizer*> tokenizer() const;
 
  private:
   LoadedModel() = default;
   void check_files() const;  // after a load
+  [[nodiscard]] Result<Tokenizer> read_tokenizer() const;
 
   kernels::Backend* backend_ = nullptr;
   std::unique_ptr<Checkpoint> checkpoint_;
@@ -76,8 +78,8 @@ class LoadedModel {
   mutable std::mutex load_mutex_;  // guards the two below, the placer and its cache
   mutable bool load_tried_ = false;
   mutable Status load_result_;
-  std::unique_ptr<Tokenizer> tokenizer_;
-  std::optional<Error> tokenizer_error_;
+  mutable std::once_flag tokenizer_read_;
+  mutable std::optional<Result<Tokenizer>> tokenizer_;  // set by that
   mutable std::vector<std::string> load_notes_;  // likewise guarded
 };
 

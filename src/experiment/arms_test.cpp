@@ -7,8 +7,10 @@ namespace reckon::experiment {
 namespace {
 
 using ledger::Verdict;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 class ArmsTest : public LedgerTest {
@@ -109,6 +111,16 @@ TEST_F(ArmsTest, EvidenceFillsItselfIn) {
       outcome.record->verdict->evidence,
       ElementsAre("scratch: base 1000 B, arm 1200 B", "share of the bound: base 50%, arm 75%"));
   EXPECT_EQ(outcome.record->verdict->extra["evidence_table"]["arm"][1]["value"], "75%");
+}
+
+TEST_F(ArmsTest, EvidenceNamesKernelsThatTakeOtherResources) {
+  store_noise();
+  const Outcome outcome = run_one(
+      ab_experiment("device", "variant=v2,registers=168", "", "variant=v1,registers=96"));
+  ASSERT_TRUE(outcome.record->verdict) << outcome.text;
+  const std::vector<std::string>& evidence = outcome.record->verdict->evidence;
+  EXPECT_THAT(evidence, Contains("decode matmul: base 96 registers, arm 168 registers"));
+  EXPECT_THAT(evidence, Not(Contains(HasSubstr("attention")))) << "the same in both";
 }
 
 TEST_F(ArmsTest, AForcedEntryTakesNoRoundsOfOthers) {

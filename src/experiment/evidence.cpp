@@ -25,15 +25,23 @@ nlohmann::json as_json(const Rows& rows) {
   return list;
 }
 
+// Those of an arm that the other arm has not, or otherwise.
+void add_kernels(const KernelUse& use, const KernelUse& others, Rows& rows) {
+  for (const auto& [kernel, text] : new_kernel_use(others, use)) rows.push_back({kernel, text});
+}
+
 }  // namespace
 
-Status add_evidence(const Prepared& prepared, Runner& runner, ledger::VerdictBody& body) {
+Status add_evidence(const Prepared& prepared, const Samples& samples, Runner& runner,
+                    ledger::VerdictBody& body) {
   if (!body.numbers) return {};
   const Workload& workload = prepared.experiment.workload;
   TRY_ASSIGN(const double base_value, measure::median(body.numbers->base_values));
   TRY_ASSIGN(const double arm_value, measure::median(body.numbers->arm_values));
-  TRY_ASSIGN(const Rows base, runner.evidence(workload, prepared.base, base_value));
-  TRY_ASSIGN(const Rows arm, runner.evidence(workload, prepared.arm, arm_value));
+  TRY_ASSIGN(Rows base, runner.evidence(workload, prepared.base, base_value));
+  TRY_ASSIGN(Rows arm, runner.evidence(workload, prepared.arm, arm_value));
+  add_kernels(samples.base_kernel_use, samples.arm_kernel_use, base);
+  add_kernels(samples.arm_kernel_use, samples.base_kernel_use, arm);
   if (base.empty() && arm.empty()) return {};
   Rows names = base;
   for (const EvidenceRow& row : arm) {

@@ -135,7 +135,8 @@ class ExperimentRun {
       if (compared.end) return record_end(*compared.end);
       add_quality(compared.quality, *verdict.tokens);
     }
-    if (const Status added = add_evidence(prepared_, context_.runner, verdict); !added.ok()) {
+    if (const Status added = add_evidence(prepared_, samples, context_.runner, verdict);
+        !added.ok()) {
       note("no evidence beside the verdict: " + added.error().message);
     }
     return record_verdict(fresh, verdict);

@@ -55,6 +55,7 @@ struct JournalPair {
   uint64_t base_peak_bytes = 0, arm_peak_bytes = 0;
   // Dispatch rows that no earlier line of this journal has.
   std::vector<DispatchRow> base_rows, arm_rows;
+  KernelUse base_kernel_use, arm_kernel_use;  // likewise
   std::vector<int32_t> tokens;  // of the base arm, in the first line only
   // Beside them, where they may differ and do: the other arm's, and the base arm's top-2 logit
   // margin where they part.

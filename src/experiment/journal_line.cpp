@@ -51,6 +51,8 @@ Result<JournalPair> decode_pair(const json& object) {
   fields.read("arm_peak_bytes", pair.arm_peak_bytes);
   fields.read_optional("base_rows", base_rows);
   fields.read_optional("arm_rows", arm_rows);
+  fields.read_optional("base_kernel_use", pair.base_kernel_use);
+  fields.read_optional("arm_kernel_use", pair.arm_kernel_use);
   fields.read_optional("tokens", pair.tokens);
   fields.read_optional("arm_tokens", pair.arm_tokens);
   fields.read_optional("environment", pair.environment);
@@ -87,6 +89,8 @@ std::string journal_line(const JournalPair& pair) {
               {"arm_peak_bytes", pair.arm_peak_bytes}};
   if (!pair.base_rows.empty()) object["base_rows"] = encode_rows(pair.base_rows);
   if (!pair.arm_rows.empty()) object["arm_rows"] = encode_rows(pair.arm_rows);
+  if (!pair.base_kernel_use.empty()) object["base_kernel_use"] = pair.base_kernel_use;
+  if (!pair.arm_kernel_use.empty()) object["arm_kernel_use"] = pair.arm_kernel_use;
   if (!pair.tokens.empty()) object["tokens"] = pair.tokens;
   if (!pair.arm_tokens.empty()) object["arm_tokens"] = pair.arm_tokens;
   if (pair.margin) object["margin"] = *pair.margin;

@@ -83,7 +83,8 @@ json encode_measurement(const Measurement& measurement) {
           {"tokens", measurement.tokens},
           {"margins", std::move(margins)},
           {"observed", encode_rows(measurement.observed)},
-          {"peak_bytes", measurement.peak_bytes}};
+          {"peak_bytes", measurement.peak_bytes},
+          {"kernel_use", measurement.kernel_use}};
 }
 
 Result<Measurement> decode_measurement(const json& object) {
@@ -97,6 +98,7 @@ Result<Measurement> decode_measurement(const json& object) {
   fields.read("margins", margins);
   fields.read("observed", observed);
   fields.read("peak_bytes", measurement.peak_bytes);
+  fields.read("kernel_use", measurement.kernel_use);
   TRY(fields.status());
   for (const json& margin : margins) {
     measurement.margins.push_back(margin.is_number() ? margin.get<float>()

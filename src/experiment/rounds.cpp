@@ -197,6 +197,8 @@ Result<RoundRunner::MeasuredPair> RoundRunner::measure_pair(RoundProcess& proces
   pair.arm_peak_bytes = arm.peak_bytes;
   pair.base_rows = new_rows(samples_.base_rows, base.observed);
   pair.arm_rows = new_rows(samples_.arm_rows, arm.observed);
+  pair.base_kernel_use = new_kernel_use(samples_.base_kernel_use, base.kernel_use);
+  pair.arm_kernel_use = new_kernel_use(samples_.arm_kernel_use, arm.kernel_use);
   pair.environment = answers[0].environment;
   return measured;
 }

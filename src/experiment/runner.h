@@ -99,6 +99,10 @@ struct Subject {
   std::string workload_words;
 };
 
+// What a device's kernels took of it, for the evidence beside a verdict: "decode matmul exact_mma"
+// -> "128 registers a thread, 0 B local, occupancy 25%". Empty where nobody says.
+using KernelUse = std::map<std::string, std::string>;
+
 struct Measurement {
   // Not "": the arm crashed, hung or gave no result, and this says how; nothing else is set.
   std::string broken;
@@ -107,6 +111,7 @@ struct Measurement {
   std::vector<float> margins;             // top-2 logit margin of each generated token
   std::vector<DispatchRow> observed;      // distinct rows, sorted
   uint64_t peak_bytes = 0;
+  KernelUse kernel_use;                   // of the workload's phase
 };
 
 // What an arm's predictions cost against the base arm's, where both are made to take the same

@@ -53,6 +53,8 @@ void Samples::add(const JournalPair& pair) {
   if (!pair.environment.empty()) round->environment = pair.environment;
   add_rows(base_rows, pair.base_rows);
   add_rows(arm_rows, pair.arm_rows);
+  for (const auto& [kernel, use] : pair.base_kernel_use) base_kernel_use[kernel] = use;
+  for (const auto& [kernel, use] : pair.arm_kernel_use) arm_kernel_use[kernel] = use;
   if (tokens.empty()) {
     tokens = pair.tokens;
     arm_tokens = pair.arm_tokens;
@@ -86,6 +88,15 @@ std::vector<DispatchRow> new_rows(std::span<const DispatchRow> seen,
   }
   std::sort(fresh.begin(), fresh.end());
   fresh.erase(std::unique(fresh.begin(), fresh.end()), fresh.end());
+  return fresh;
+}
+
+KernelUse new_kernel_use(const KernelUse& seen, const KernelUse& used) {
+  KernelUse fresh;
+  for (const auto& row : used) {
+    const auto known = seen.find(row.first);
+    if (known == seen.end() || known->second != row.second) fresh.insert(row);
+  }
   return fresh;
 }
 

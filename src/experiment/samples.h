@@ -30,6 +30,7 @@ struct Samples {
   std::vector<CollectedRound> rounds;  // by index
   std::vector<DispatchRow> base_rows;  // observed in any measurement, sorted
   std::vector<DispatchRow> arm_rows;
+  KernelUse base_kernel_use, arm_kernel_use;
   std::vector<int32_t> tokens;      // that the base arm generated
   std::vector<int32_t> arm_tokens;  // that the arm generated, where they differ; else empty
   std::optional<double> margin;     // of the base arm where they part
@@ -46,6 +47,9 @@ struct Samples {
 // The rows of `observed` that `seen` lacks.
 [[nodiscard]] std::vector<DispatchRow> new_rows(std::span<const DispatchRow> seen,
                                                 std::span<const DispatchRow> observed);
+
+// What `used` says otherwise than `seen`, or beside it.
+[[nodiscard]] KernelUse new_kernel_use(const KernelUse& seen, const KernelUse& used);
 
 // Identical, or where the arms part for the first time. An arm that stopped earlier parts there,
 // with token -1. `margins` are the base arm's.

@@ -11,6 +11,7 @@
 //   kl=X            what the arm predicts is that far from the base arm's (0), its perplexity 10+X;
 //                   faultq=KIND: comparing it ends so
 //   bytes=N         planned bytes (1000)
+//   registers=N     what the kernels took of a device: the matmul that many, attention 32 (not said)
 //   sleep=MS        a measurement takes that long
 //   fault=KIND@N    the N-th measurement of this arm in a process (from 1) ends as crash, hang,
 //                   garbage, exit, error, usage, refuse, or zero (a metric of 0); late is a crash
@@ -115,6 +116,10 @@ class FakeRunner : public Runner {
     if (lie == "missing") measurement.observed.pop_back();
     std::sort(measurement.observed.begin(), measurement.observed.end());
     measurement.peak_bytes = std::stoull(get(arm, "bytes", "1000"));
+    if (const std::string registers = get(arm, "registers", ""); !registers.empty()) {
+      measurement.kernel_use = {{"decode matmul", registers + " registers"},
+                                {"decode attention", "32 registers"}};
+    }
     dirty_ = workload.model.find(";dirty") != std::string::npos;
     return measurement;
   }

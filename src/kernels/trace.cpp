@@ -14,11 +14,28 @@ std::string launch_text(const Launch& launch) {
   const auto size = [](const uint32_t* d) {
     return std::to_string(d[0]) + "x" + std::to_string(d[1]) + "x" + std::to_string(d[2]);
   };
-  return std::string(launch.name) + " grid " + size(launch.grid) + " block " + size(launch.block) +
-         " shared " + std::to_string(launch.shared_bytes);
+  std::string text = std::string(launch.name) + " grid " + size(launch.grid) + " block " +
+                     size(launch.block) + " shared " + std::to_string(launch.shared_bytes);
+  const KernelResources& resources = launch.resources;
+  if (resources.threads_most > 0) {
+    text += " registers " + std::to_string(resources.registers) + " local " +
+            std::to_string(resources.local_bytes) + " occupancy " +
+            std::to_string(100 * resources.threads / resources.threads_most) + "%";
+  }
+  return text;
+}
+
+template <typename T>
+void add_distinct(std::vector<T>& known, T value) {
+  if (std::ranges::find(known, value) == known.end()) known.push_back(std::move(value));
 }
 
 }  // namespace
+
+bool Launch::is_same_as(const Launch& other) const {
+  return kernel == other.kernel && std::ranges::equal(grid, other.grid) &&
+         std::ranges::equal(block, other.block) && shared_bytes == other.shared_bytes;
+}
 
 size_t Trace::KeyHash::operator()(const Key& key) const {
   // Two variants rarely run one shape in one phase, so the names' addresses add little.
@@ -41,12 +58,11 @@ void Trace::stamp(const char* variant, const char* source_hash, const OpCall& ca
   ++last_->count;
 }
 
-void Trace::note_launch(const Launch& launch) {
-  if (last_ == nullptr) return;
-  auto& launches = last_->launches;
-  if (std::find(launches.begin(), launches.end(), launch) == launches.end()) {
-    launches.push_back(launch);
-  }
+Launch* Trace::note_launch(const Launch& launch) {
+  if (last_ == nullptr) return nullptr;
+  const auto is_same = [&](const Launch& known) { return known.is_same_as(launch); };
+  if (std::ranges::any_of(last_->launches, is_same)) return nullptr;
+  return &last_->launches.emplace_back(launch);
 }
 
 void Trace::begin_capture() {
@@ -76,10 +92,8 @@ std::vector<TraceCount> Trace::rows() const {
               shape_text(key.call), key.variant, params_text(key.params), key.source_hash}];
     sum.count += entry.count;
     for (const Launch& launch : entry.launches) {
-      std::string text = launch_text(launch);
-      if (std::find(sum.launches.begin(), sum.launches.end(), text) == sum.launches.end()) {
-        sum.launches.push_back(std::move(text));
-      }
+      add_distinct(sum.launches, launch_text(launch));
+      if (launch.resources.threads_most > 0) add_distinct(sum.resources, launch.resources);
     }
   }
   std::vector<TraceCount> rows;

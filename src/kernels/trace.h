@@ -30,22 +30,35 @@ struct DispatchRow {
   friend auto operator<=>(const DispatchRow&, const DispatchRow&) = default;
 };
 
+// What a kernel takes of a multiprocessor at one launch's block size and shared memory, by the
+// device's driver.
+struct KernelResources {
+  uint32_t registers = 0;     // a thread
+  uint32_t local_bytes = 0;   // a thread, in memory: spilled registers and arrays
+  uint32_t threads = 0;       // resident at most
+  uint32_t threads_most = 0;  // that a multiprocessor has room for; 0: nothing is known
+
+  friend bool operator==(const KernelResources&, const KernelResources&) = default;
+};
+
 // A kernel launch on a device, as it was made: "gemv_kernel grid 320x1x1 block 256x1x1 shared
-// 4096".
+// 4096", and what is known of its resources: " registers 128 local 0 occupancy 25%".
 struct Launch {
   const void* kernel = nullptr;  // the handle that was launched
   const char* name = "";         // as the runtime knows it; lives as long as the process
   uint32_t grid[3] = {0, 0, 0};
   uint32_t block[3] = {0, 0, 0};
   uint32_t shared_bytes = 0;
+  KernelResources resources = {};
 
-  friend bool operator==(const Launch&, const Launch&) = default;
+  [[nodiscard]] bool is_same_as(const Launch& other) const;  // but for the resources
 };
 
 struct TraceCount {
   DispatchRow row;
   uint64_t count = 0;
   std::vector<std::string> launches;  // distinct ones, in the order of their first appearance
+  std::vector<KernelResources> resources;  // distinct ones
 };
 
 class Trace {
@@ -60,8 +73,9 @@ class Trace {
   void stamp(const char* variant, const char* source_hash, const OpCall& call,
              const KernelParams& params);
 
-  // A launch that the variant stamped last has made.
-  void note_launch(const Launch& launch);
+  // A launch that the variant stamped last has made. The first of its kind is given back, good
+  // until the next call, so that its resources are asked for once; null for the others.
+  Launch* note_launch(const Launch& launch);
 
   // A captured graph carries the rows of its capture, and each replay adds them: what is stamped
   // between begin_capture() and end_capture() is kept for add(), marked as part of a graph.

@@ -17,6 +17,25 @@ uint64_t picks_at(int64_t max_rows) {
   return arena_rounded(kTokensAt + static_cast<uint64_t>(max_rows) * sizeof(int32_t));
 }
 
+// Without room in a multiprocessor where the runtime does not say.
+KernelResources resources_of(const void* kernel, dim3 block, uint32_t shared_bytes) {
+  const auto threads = static_cast<int>(block.x * block.y * block.z);
+  cudaFuncAttributes attributes{};
+  int blocks = 0;
+  int device = 0;
+  int most = 0;
+  const bool known =
+      cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes) ==
+          cudaSuccess &&
+      cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxThreadsPerMultiProcessor, device) == cudaSuccess;
+  if (!known) return {};
+  return {static_cast<uint32_t>(attributes.numRegs),
+          static_cast<uint32_t>(attributes.localSizeBytes), static_cast<uint32_t>(blocks * threads),
+          static_cast<uint32_t>(most)};
+}
+
 }  // namespace
 
 void note_launch(KernelContext& context, const void* kernel, dim3 grid, dim3 block,
@@ -24,8 +43,9 @@ void note_launch(KernelContext& context, const void* kernel, dim3 grid, dim3 blo
   if (context.trace == nullptr) return;
   const char* name = "";
   if (cudaFuncGetName(&name, kernel) != cudaSuccess) name = "unknown kernel";
-  context.trace->note_launch(
+  Launch* fresh = context.trace->note_launch(
       {kernel, name, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes});
+  if (fresh != nullptr) fresh->resources = resources_of(kernel, block, shared_bytes);
 }
 
 uint64_t CudaExecutor::step_bytes(int64_t max_rows) {
