@@ -34,6 +34,7 @@ THIRD_PARTY = [
     (r"yaml-cpp/", ["base/"]),
     (r"CLI/", ["cli/"]),
     (r"xxhash\.h", ["base/"]),
+    (r"tsl/", ["formats/"]),
     (r"pcre2\.h", ["adapters/"]),
     (r"utf8proc\.h", ["formats/"]),
     (r"sqlite3", ["ledger/sqlite/"]),

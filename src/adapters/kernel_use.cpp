@@ -25,11 +25,10 @@ std::string range_of(const std::vector<KernelResources>& all, Figure figure) {
 }
 
 std::string words(const std::vector<KernelResources>& all) {
-  return fmt::format(
-      "{} registers a thread, {} B local, occupancy {}%",
-      range_of(all, [](const KernelResources& each) { return each.registers; }),
-      range_of(all, [](const KernelResources& each) { return each.local_bytes; }),
-      range_of(all, occupancy_percent));
+  return fmt::format("{} registers a thread, {} B local, occupancy {}%",
+                     range_of(all, [](const KernelResources& each) { return each.registers; }),
+                     range_of(all, [](const KernelResources& each) { return each.local_bytes; }),
+                     range_of(all, occupancy_percent));
 }
 
 }  // namespace

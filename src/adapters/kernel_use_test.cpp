@@ -34,10 +34,12 @@ TEST(KernelUse, IsOfThePhaseThatIsMeasured) {
 
 TEST(KernelUse, GivesRangesOfTheShapesOfAVariant) {
   const std::vector<kernels::TraceCount> rows = {
-      counted("decode", "1x64x64 p4", {kSmall}), counted("decode", "1x128x64 p4", {kLarge, kSmall})};
-  EXPECT_THAT(kernel_use(rows, "decode"),
-              ElementsAre(Pair("decode matmul exact_mma",
-                               "96 to 168 registers a thread, 0 to 16 B local, occupancy 25 to 37%")));
+      counted("decode", "1x64x64 p4", {kSmall}),
+      counted("decode", "1x128x64 p4", {kLarge, kSmall})};
+  EXPECT_THAT(
+      kernel_use(rows, "decode"),
+      ElementsAre(Pair("decode matmul exact_mma",
+                       "96 to 168 registers a thread, 0 to 16 B local, occupancy 25 to 37%")));
 }
 
 TEST(KernelUse, SaysNothingWhereNobodyKnows) {

@@ -80,7 +80,7 @@ class LoadedModel {
   mutable Status load_result_;
   mutable std::once_flag tokenizer_read_;
   mutable std::optional<Result<Tokenizer>> tokenizer_;  // set by that
-  mutable std::vector<std::string> load_notes_;  // likewise guarded
+  mutable std::vector<std::string> load_notes_;         // likewise guarded
 };
 
 }  // namespace reckon::engine

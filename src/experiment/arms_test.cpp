@@ -115,8 +115,8 @@ TEST_F(ArmsTest, EvidenceFillsItselfIn) {
 
 TEST_F(ArmsTest, EvidenceNamesKernelsThatTakeOtherResources) {
   store_noise();
-  const Outcome outcome = run_one(
-      ab_experiment("device", "variant=v2,registers=168", "", "variant=v1,registers=96"));
+  const Outcome outcome =
+      run_one(ab_experiment("device", "variant=v2,registers=168", "", "variant=v1,registers=96"));
   ASSERT_TRUE(outcome.record->verdict) << outcome.text;
   const std::vector<std::string>& evidence = outcome.record->verdict->evidence;
   EXPECT_THAT(evidence, Contains("decode matmul: base 96 registers, arm 168 registers"));

@@ -56,7 +56,7 @@ struct JournalPair {
   // Dispatch rows that no earlier line of this journal has.
   std::vector<DispatchRow> base_rows, arm_rows;
   KernelUse base_kernel_use, arm_kernel_use;  // likewise
-  std::vector<int32_t> tokens;  // of the base arm, in the first line only
+  std::vector<int32_t> tokens;                // of the base arm, in the first line only
   // Beside them, where they may differ and do: the other arm's, and the base arm's top-2 logit
   // margin where they part.
   std::vector<int32_t> arm_tokens;

@@ -111,7 +111,7 @@ struct Measurement {
   std::vector<float> margins;             // top-2 logit margin of each generated token
   std::vector<DispatchRow> observed;      // distinct rows, sorted
   uint64_t peak_bytes = 0;
-  KernelUse kernel_use;                   // of the workload's phase
+  KernelUse kernel_use;  // of the workload's phase
 };
 
 // What an arm's predictions cost against the base arm's, where both are made to take the same

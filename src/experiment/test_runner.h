@@ -11,9 +11,9 @@
 //   kl=X            what the arm predicts is that far from the base arm's (0), its perplexity 10+X;
 //                   faultq=KIND: comparing it ends so
 //   bytes=N         planned bytes (1000)
-//   registers=N     what the kernels took of a device: the matmul that many, attention 32 (not said)
-//   sleep=MS        a measurement takes that long
-//   fault=KIND@N    the N-th measurement of this arm in a process (from 1) ends as crash, hang,
+//   registers=N     what the kernels took of a device: the matmul that many, attention 32 (not
+//   said) sleep=MS        a measurement takes that long fault=KIND@N    the N-th measurement of
+//   this arm in a process (from 1) ends as crash, hang,
 //                   garbage, exit, error, usage, refuse, or zero (a metric of 0); late is a crash
 //                   where the environment has RECKON_TEST_LATE
 // The model is "tiny", followed by ";source=HASH" (kernel sources), ";units=N" (device) and

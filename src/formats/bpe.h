@@ -6,8 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
+
+#include <tsl/robin_map.h>
 
 namespace reckon {
 
@@ -30,7 +31,14 @@ class MergeTable {
   };
   [[nodiscard]] const Rule* find(int32_t left, int32_t right) const;
 
-  std::unordered_map<uint64_t, Rule> merges_;  // by left << 32 | right
+  struct Hash {  // the finaliser of SplitMix64 (Steele et al. 2014)
+    size_t operator()(uint64_t key) const {
+      key = (key ^ key >> 30) * 0xbf58476d1ce4e5b9;
+      key = (key ^ key >> 27) * 0x94d049bb133111eb;
+      return key ^ key >> 31;
+    }
+  };
+  tsl::robin_map<uint64_t, Rule, Hash> merges_;  // by left << 32 | right
 };
 
 }  // namespace reckon

@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
+#include <tsl/robin_map.h>
+
+#include "base/hash.h"
 #include "formats/bpe.h"
 #include "formats/token_model.h"
 
@@ -19,9 +21,10 @@ class Vocabulary {
   void reserve(size_t tokens) { ids_.reserve(tokens); }
   // Gives `id` to `text`. False where the text has an id already.
   bool add(std::string_view text, int32_t id) {
-    if (ids_.contains(text)) return false;
-    ids_.emplace(texts_.emplace_back(text), id);
-    return true;
+    const std::string& owned = texts_.emplace_back(text);
+    if (ids_.emplace(owned, id).second) return true;
+    texts_.pop_back();
+    return false;
   }
   // kNoToken where there is none.
   [[nodiscard]] int32_t find(std::string_view text) const {
@@ -37,7 +40,10 @@ class Vocabulary {
 
  private:
   std::deque<std::string> texts_;  // never moves what it holds
-  std::unordered_map<std::string_view, int32_t> ids_;
+  struct Hash {
+    size_t operator()(std::string_view text) const { return hash64(text); }
+  };
+  tsl::robin_map<std::string_view, int32_t, Hash> ids_;
 };
 
 // The token that stands for a byte where a vocabulary has byte fallback: "<0xE2>".

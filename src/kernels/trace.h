@@ -57,7 +57,7 @@ struct Launch {
 struct TraceCount {
   DispatchRow row;
   uint64_t count = 0;
-  std::vector<std::string> launches;  // distinct ones, in the order of their first appearance
+  std::vector<std::string> launches;       // distinct ones, in the order of their first appearance
   std::vector<KernelResources> resources;  // distinct ones
 };
 
