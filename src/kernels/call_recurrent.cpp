@@ -58,7 +58,8 @@ GatedDeltaRuleArgs gated_delta_rule_args(Activation qkv, Activation a, Activatio
           .key_dim = state.key_dim,
           .value_dim = state.value_dim,
           .slots = state.slots,
-          .first_position = first_position};
+          .first_position = first_position,
+          .key_order = state.key_order};
 }
 
 GatedRmsNormArgs gated_rms_norm_args(Activation x, Activation z, const Weight& weight,

@@ -50,6 +50,7 @@ struct ConvState {
 struct DeltaState {
   float* states = nullptr;
   int64_t slots = 0, key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
+  KeyHeadOrder key_order = KeyHeadOrder::kConsecutive;
 };
 
 // What a layer's decay is made of, [value_heads] of float32 each.

@@ -25,9 +25,13 @@ struct CausalConvArgs {
   int64_t first_position = 0;
 };
 
+// Which key head serves value head h, each serving as many: h / (value_heads / key_heads), as
+// Hugging Face has it, or h mod key_heads, the order of GGUF files of Qwen 3.5.
+enum class KeyHeadOrder : uint8_t { kConsecutive, kTiled };
+
 // The gated delta rule (Yang et al. 2024, arXiv:2412.06464), row by row. A row of qkv has the heads
 // of q, of k and of v one after another. With q and k divided by sqrt(sum of squares + 1e-6), q
-// also by sqrt(key_dim), key head h / (value_heads / key_heads) serving value head h, and
+// also by sqrt(key_dim), and for value head h
 //   decay = exp(-exp(a_log[h]) * softplus(a[r, h] + dt_bias[h])),  beta = sigmoid(b[r, h])
 // a row does, for each value head:
 //   S = decay * S;  u = beta * (v - transpose(S) k);  S = S + k transpose(u)
@@ -47,6 +51,7 @@ struct GatedDeltaRuleArgs {
   float* out = nullptr;            // [rows, value_heads * value_dim]
   int64_t rows = 0, key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0, slots = 0;
   int64_t first_position = 0;
+  KeyHeadOrder key_order = KeyHeadOrder::kConsecutive;
 };
 
 // out = rms_norm(x) * silu(z), the norm as in RmsNormArgs. In place allowed (out == x).

@@ -124,7 +124,9 @@ void run_block(void* argument, int64_t task, int thread) {
   const int64_t first = task % job.blocks * kColumns;
   const int64_t left = args.value_dim - first;
   const int64_t columns = left < kColumns ? left : kColumns;
-  const int64_t key_head = head / (args.value_heads / args.key_heads);
+  const int64_t key_head = args.key_order == KeyHeadOrder::kTiled
+                               ? head % args.key_heads
+                               : head / (args.value_heads / args.key_heads);
   const int64_t keys = args.key_heads * args.key_dim;
   const int64_t values = args.value_heads * args.value_dim;
   const int64_t offset = head * args.key_dim * args.value_dim + first;

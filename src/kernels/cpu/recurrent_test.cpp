@@ -74,10 +74,12 @@ struct Convolution {
 struct DeltaRule {
   int64_t length, key_heads, value_heads, key_dim, value_dim, slots;
   int64_t qkv_width, out_width, state_size;
+  KeyHeadOrder key_order;
   std::vector<float> qkv, a, b, a_log, dt_bias;
 
   struct Heads {
     int64_t key, value, key_dim, value_dim;
+    KeyHeadOrder key_order = KeyHeadOrder::kConsecutive;
   };
 
   DeltaRule(int64_t rows, const Heads& heads, int64_t states, Random& random)
@@ -90,6 +92,7 @@ struct DeltaRule {
         qkv_width(2 * key_heads * key_dim + value_heads * value_dim),
         out_width(value_heads * value_dim),
         state_size(value_heads * key_dim * value_dim),
+        key_order(heads.key_order),
         qkv(random.floats(rows * qkv_width)),
         a(random.floats(rows * value_heads)),
         b(random.floats(rows * value_heads)),
@@ -115,12 +118,15 @@ struct DeltaRule {
             .key_dim = key_dim,
             .value_dim = value_dim,
             .slots = slots,
-            .first_position = first};
+            .first_position = first,
+            .key_order = key_order};
   }
 
   // Head h of row r, in float64; `state` is the head's, before and after.
   void step(int64_t r, int64_t h, std::vector<double>& state, float* out) const {
-    const float* q = qkv.data() + r * qkv_width + h / (value_heads / key_heads) * key_dim;
+    const bool tiled = key_order == KeyHeadOrder::kTiled;
+    const int64_t key_head = tiled ? h % key_heads : h / (value_heads / key_heads);
+    const float* q = qkv.data() + r * qkv_width + key_head * key_dim;
     const float* k = q + key_heads * key_dim;
     const float* v = qkv.data() + r * qkv_width + 2 * key_heads * key_dim + h * value_dim;
     const auto inverse_length = [&](const float* values) {
@@ -210,7 +216,8 @@ TEST(EveryVariant, GatedDeltaRuleMatchesFloat64) {
   using Heads = DeltaRule::Heads;
   for (const Heads& heads :
        {Heads{1, 1, 1, 1}, Heads{2, 4, 8, 16}, Heads{1, 3, 20, 24}, Heads{2, 2, 33, 40},
-        Heads{1, 2, 128, 128}, Heads{3, 3, 7, 5}, Heads{1, 1, 64, 208}}) {
+        Heads{1, 2, 128, 128}, Heads{3, 3, 7, 5}, Heads{1, 1, 64, 208},
+        Heads{2, 6, 16, 48, KeyHeadOrder::kTiled}, Heads{3, 6, 9, 5, KeyHeadOrder::kTiled}}) {
     for (const int64_t slots : {1, 2, 7}) {
       const DeltaRule sequence(kLength, heads, slots, random);
       std::vector<float> expected;

@@ -31,6 +31,11 @@ struct Step {
   float* after;
 };
 
+int64_t key_head_of(const GatedDeltaRuleArgs& args, int64_t head) {
+  return args.key_order == KeyHeadOrder::kTiled ? head % args.key_heads
+                                                : head / (args.value_heads / args.key_heads);
+}
+
 Step step_of(const GatedDeltaRuleArgs& args, int64_t row, int64_t head) {
   const int64_t position = args.first_position + row;
   const int64_t qk = args.key_heads * args.key_dim;
@@ -39,7 +44,7 @@ Step step_of(const GatedDeltaRuleArgs& args, int64_t row, int64_t head) {
   const int64_t gate = row * args.value_heads + head;
   const float* heads = args.qkv + row * (2 * qk + args.value_heads * args.value_dim);
   Step step{};
-  step.q = heads + head / (args.value_heads / args.key_heads) * args.key_dim;
+  step.q = heads + key_head_of(args, head) * args.key_dim;
   step.k = step.q + qk;
   step.q_scale = inverse_length(step.q, args.key_dim) / std::sqrt(static_cast<float>(args.key_dim));
   step.k_scale = inverse_length(step.k, args.key_dim);
