@@ -150,6 +150,23 @@ Result<std::vector<int64_t>> GgufFile::integers(std::string_view key) const {
   return integers;
 }
 
+Result<std::vector<bool>> GgufFile::booleans(std::string_view key) const {
+  constexpr std::string_view kExpected = "an array of booleans";
+  TRY_ASSIGN(const GgufValue* found, value(key, kExpected));
+  if (found->type != GgufType::kArray || found->element_type != GgufType::kBool) {
+    return wrong_type(key, *found, kExpected);
+  }
+  std::vector<bool> booleans;
+  for (const char byte : found->bytes) {
+    if (static_cast<unsigned char>(byte) > 1) {
+      return file_error(path(), fmt::format("metadata key '{}' holds {}: expected 0 or 1",
+                                            printable(key), static_cast<unsigned char>(byte)));
+    }
+    booleans.push_back(byte == 1);
+  }
+  return booleans;
+}
+
 Result<std::vector<double>> GgufFile::numbers(std::string_view key) const {
   constexpr std::string_view kExpected = "an array of finite numbers";
   TRY_ASSIGN(const GgufValue* found, value(key, kExpected));

@@ -76,6 +76,7 @@ class GgufFile {
   [[nodiscard]] Result<std::string_view> string(std::string_view key) const;
   [[nodiscard]] Result<std::vector<std::string_view>> strings(std::string_view key) const;
   [[nodiscard]] Result<std::vector<int64_t>> integers(std::string_view key) const;
+  [[nodiscard]] Result<std::vector<bool>> booleans(std::string_view key) const;
   [[nodiscard]] Result<std::vector<double>> numbers(std::string_view key) const;  // finite
   [[nodiscard]] std::span<const std::pair<std::string_view, GgufValue>> metadata() const {
     return metadata_;  // in the file's order

@@ -120,4 +120,41 @@ Status check_plain_rope(const Checkpoint& checkpoint) {
   return {};
 }
 
+Status check_gguf_keys(const Checkpoint& checkpoint, std::span<const std::string_view> known,
+                       std::span<const std::string_view> own) {
+  const std::string at = checkpoint.architecture() + ".";
+  for (const auto& [key, value] : checkpoint.gguf()->metadata()) {
+    if (!key.starts_with(at)) continue;
+    const std::string_view name = key.substr(at.size());
+    if (name == "rope.scaling.type") continue;
+    if (name.starts_with("rope.scaling.")) {
+      return bad_key(checkpoint, key, "is set: rope scaling is not supported in this version");
+    }
+    if (std::ranges::find(known, name) == known.end() &&
+        std::ranges::find(own, name) == own.end()) {
+      return bad_key(checkpoint, key, "is not a key that this version understands");
+    }
+  }
+  TRY_ASSIGN(const std::string scaling, checkpoint.string_or(at + "rope.scaling.type", "none"));
+  if (scaling != "none") {
+    return bad_key(checkpoint, at + "rope.scaling.type",
+                   fmt::format("is '{}': rope scaling is not supported in this version", scaling));
+  }
+  if (checkpoint.has_tensor("rope_freqs.weight")) {
+    return failed(fmt::format(
+        "{}: tensor 'rope_freqs.weight' scales rope, which is not supported in this version",
+        checkpoint.path()));
+  }
+  return {};
+}
+
+Result<int64_t> gguf_vocabulary(const Checkpoint& checkpoint) {
+  const std::string key = checkpoint.architecture() + ".vocab_size";
+  TRY_ASSIGN(const Weight embedding, checkpoint.tensor("token_embd.weight"));
+  TRY_ASSIGN(const int64_t stated, checkpoint.integer_or(key, embedding.n));
+  if (stated == embedding.n) return embedding.n;
+  return bad_key(checkpoint, key,
+                 fmt::format("is {}, but token_embd.weight has {} rows", stated, embedding.n));
+}
+
 }  // namespace reckon::models

@@ -38,4 +38,12 @@ struct SizeLimit {
 // Fails where a config.json scales rope, or names two rope bases.
 [[nodiscard]] Status check_plain_rope(const Checkpoint& checkpoint);
 
+// Of a GGUF file: fails where it has a key of its architecture that is in neither list (any one
+// might change what the model computes), or scales rope, in whichever way.
+[[nodiscard]] Status check_gguf_keys(const Checkpoint& checkpoint,
+                                     std::span<const std::string_view> known,
+                                     std::span<const std::string_view> own);
+// The rows of token_embd.weight; what vocab_size says must agree.
+[[nodiscard]] Result<int64_t> gguf_vocabulary(const Checkpoint& checkpoint);
+
 }  // namespace reckon::models

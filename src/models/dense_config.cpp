@@ -119,9 +119,8 @@ Status read_hf(const Checkpoint& checkpoint, const DenseFamily& family, DenseCon
 
 // ---- GGUF ----
 
-// Keys under "<architecture>." that are read or make no difference; any other one would change
-// what the model computes in a way that nobody here knows.
-constexpr std::array<std::string_view, 16> kKnownGgufKeys{
+// Keys under "<architecture>." that are read or make no difference.
+constexpr std::array<std::string_view, 15> kKnownGgufKeys{
     "block_count",
     "context_length",
     "embedding_length",
@@ -134,7 +133,6 @@ constexpr std::array<std::string_view, 16> kKnownGgufKeys{
     "attention.layer_norm_rms_epsilon",
     "rope.dimension_count",
     "rope.freq_base",
-    "rope.scaling.type",
     "expert_count",
     "expert_used_count",
     "tensor_data_layout",
@@ -142,27 +140,7 @@ constexpr std::array<std::string_view, 16> kKnownGgufKeys{
 
 Status check_gguf(const Checkpoint& checkpoint, const std::string& at,
                   std::span<const std::string_view> own_keys) {
-  for (const auto& [key, value] : checkpoint.gguf()->metadata()) {
-    if (!key.starts_with(at)) continue;
-    const std::string_view name = key.substr(at.size());
-    if (name.starts_with("rope.scaling.") && name != "rope.scaling.type") {
-      return bad_key(checkpoint, key, "is set: rope scaling is not supported in this version");
-    }
-    if (std::ranges::find(kKnownGgufKeys, name) == kKnownGgufKeys.end() &&
-        std::ranges::find(own_keys, name) == own_keys.end()) {
-      return bad_key(checkpoint, key, "is not a key that this version understands");
-    }
-  }
-  TRY_ASSIGN(const std::string scaling, checkpoint.string_or(at + "rope.scaling.type", "none"));
-  if (scaling != "none") {
-    return bad_key(checkpoint, at + "rope.scaling.type",
-                   fmt::format("is '{}': rope scaling is not supported in this version", scaling));
-  }
-  if (checkpoint.has_tensor("rope_freqs.weight")) {
-    return failed(fmt::format(
-        "{}: tensor 'rope_freqs.weight' scales rope, which is not supported in this version",
-        checkpoint.path()));
-  }
+  TRY(check_gguf_keys(checkpoint, kKnownGgufKeys, own_keys));
   TRY_ASSIGN(const int64_t experts, checkpoint.integer_or(at + "expert_count", 0));
   if (experts != 0) {
     return bad_key(checkpoint, at + "expert_count",
@@ -200,14 +178,7 @@ Status read_gguf(const Checkpoint& checkpoint, const DenseFamily& family, DenseC
   TRY_ASSIGN(const double epsilon, checkpoint.number(at + "attention.layer_norm_rms_epsilon"));
   config.epsilon = static_cast<float>(epsilon);
   TRY_ASSIGN(config.rope_base, checkpoint.number_or(at + "rope.freq_base", 10000.0));
-  TRY_ASSIGN(const Weight embedding, checkpoint.tensor("token_embd.weight"));
-  config.vocabulary = embedding.n;
-  TRY_ASSIGN(const int64_t stated, checkpoint.integer_or(at + "vocab_size", config.vocabulary));
-  if (stated != config.vocabulary) {
-    return bad_key(
-        checkpoint, at + "vocab_size",
-        fmt::format("is {}, but token_embd.weight has {} rows", stated, config.vocabulary));
-  }
+  TRY_ASSIGN(config.vocabulary, gguf_vocabulary(checkpoint));
   config.head = checkpoint.has_tensor("output.weight") ? Head::kOwn : Head::kTied;
   return {};
 }

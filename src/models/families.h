@@ -12,7 +12,8 @@
 namespace reckon::models {
 
 struct Family {
-  const char* name = "";  // what Checkpoint::architecture() gives
+  const char* name = "";       // what Checkpoint::architecture() gives of a folder
+  const char* gguf_name = "";  // and of a GGUF file
   Result<std::unique_ptr<Model>> (*build)(const Checkpoint& checkpoint, WeightPlacer& placer,
                                           const BuildOptions& options) = nullptr;
 };

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "models/config_checks.h"
+#include "models/hybrid_config_checks.h"
 
 namespace reckon::models {
 namespace {
@@ -64,13 +65,7 @@ Status read_experts(const Checkpoint& checkpoint, ExpertSizes& experts) {
   TRY_ASSIGN(experts.shared_inner, checkpoint.integer("shared_expert_intermediate_size"));
   TRY_ASSIGN(const bool normalised, checkpoint.boolean_or("norm_topk_prob", true));
   experts.weights = normalised ? kernels::RouteWeights::kOfSelected : kernels::RouteWeights::kOfAll;
-  const std::array<SizeLimit, 4> limits{{
-      {"experts", experts.count, 1 << 14},
-      {"experts of a token", experts.top_k, experts.count},
-      {"expert width", experts.inner, int64_t{1} << 20},
-      {"shared expert width", experts.shared_inner, int64_t{1} << 22},
-  }};
-  return check_limits(checkpoint, limits);
+  return check_hybrid_experts(checkpoint, experts);
 }
 
 Result<std::vector<HybridLayerKind>> layers_by_interval(const Checkpoint& checkpoint,
@@ -89,7 +84,7 @@ Result<std::vector<HybridLayerKind>> layers_by_interval(const Checkpoint& checkp
 
 Result<std::vector<HybridLayerKind>> read_layers(const Checkpoint& checkpoint) {
   TRY_ASSIGN(const int64_t count, checkpoint.integer("num_hidden_layers"));
-  TRY(check_limits(checkpoint, std::array<SizeLimit, 1>{{{"layers", count, 4096}}}));
+  TRY(check_hybrid_layer_count(checkpoint, count));
   if (!checkpoint.has("layer_types")) return layers_by_interval(checkpoint, count);
   TRY_ASSIGN(const std::vector<std::string> types, checkpoint.strings("layer_types"));
   if (static_cast<int64_t>(types.size()) != count) {
@@ -125,16 +120,7 @@ Status read_attention(const Checkpoint& checkpoint, HybridConfig& config) {
   TRY_ASSIGN(config.heads, checkpoint.integer("num_attention_heads"));
   TRY_ASSIGN(config.kv_heads, checkpoint.integer("num_key_value_heads"));
   TRY_ASSIGN(config.head_dim, checkpoint.integer("head_dim"));
-  const std::array<SizeLimit, 3> limits{{
-      {"attention heads", config.heads, 1 << 14},
-      {"KV heads", config.kv_heads, 1 << 14},
-      {"head size", config.head_dim, 1 << 14},
-  }};
-  TRY(check_limits(checkpoint, limits));
-  if (config.heads % config.kv_heads != 0) {
-    return failed(fmt::format("{}: {} attention heads are not a multiple of {} KV heads",
-                              checkpoint.path(), config.heads, config.kv_heads));
-  }
+  TRY(check_hybrid_attention(checkpoint, config));
   return read_rope(checkpoint, config);
 }
 
@@ -144,22 +130,9 @@ Status read_delta(const Checkpoint& checkpoint, HybridConfig& config) {
   TRY_ASSIGN(config.key_dim, checkpoint.integer("linear_key_head_dim"));
   TRY_ASSIGN(config.value_dim, checkpoint.integer("linear_value_head_dim"));
   TRY_ASSIGN(config.conv_width, checkpoint.integer("linear_conv_kernel_dim"));
-  const std::array<SizeLimit, 5> limits{{
-      {"linear attention key heads", config.key_heads, 1 << 12},
-      {"linear attention value heads", config.value_heads, 1 << 12},
-      {"linear attention key head size", config.key_dim, 1 << 12},
-      {"linear attention value head size", config.value_dim, 1 << 12},
-      {"convolved positions", config.conv_width, 64},
-  }};
-  TRY(check_limits(checkpoint, limits));
+  TRY(check_hybrid_delta(checkpoint, config));
   if (config.conv_width < 2) {
     return bad_key(checkpoint, "linear_conv_kernel_dim", "is 1; expected 2 to 64");
-  }
-  if (config.value_heads % config.key_heads != 0) {
-    return failed(
-        fmt::format("{}: {} linear attention value heads are not a multiple of {} key "
-                    "heads",
-                    checkpoint.path(), config.value_heads, config.key_heads));
   }
   return {};
 }
@@ -168,15 +141,9 @@ Status read_sizes(const Checkpoint& checkpoint, HybridConfig& config) {
   TRY_ASSIGN(config.hidden, checkpoint.integer("hidden_size"));
   TRY_ASSIGN(config.vocabulary, checkpoint.integer("vocab_size"));
   TRY_ASSIGN(config.context_limit, checkpoint.integer("max_position_embeddings"));
-  const std::array<SizeLimit, 3> limits{{
-      {"hidden size", config.hidden, int64_t{1} << 20},
-      {"vocabulary", config.vocabulary, int64_t{1} << 24},
-      {"context length", config.context_limit, int64_t{1} << 31},
-  }};
-  TRY(check_limits(checkpoint, limits));
   TRY_ASSIGN(const double epsilon, checkpoint.number("rms_norm_eps"));
   config.epsilon = static_cast<float>(epsilon);
-  TRY(check_epsilon(checkpoint, config.epsilon));
+  TRY(check_hybrid_sizes(checkpoint, config));
   TRY_ASSIGN(const bool tied, checkpoint.boolean_or("tie_word_embeddings", false));
   config.head = tied ? Head::kTied : Head::kOwn;
   return {};
@@ -185,8 +152,7 @@ Status read_sizes(const Checkpoint& checkpoint, HybridConfig& config) {
 Status read_mlp(const Checkpoint& checkpoint, HybridConfig& config) {
   if (config.family.mlp == HybridMlp::kExperts) return read_experts(checkpoint, config.experts);
   TRY_ASSIGN(config.inner, checkpoint.integer("intermediate_size"));
-  return check_limits(checkpoint,
-                      std::array<SizeLimit, 1>{{{"MLP width", config.inner, int64_t{1} << 22}}});
+  return check_hybrid_mlp(checkpoint, config);
 }
 
 }  // namespace
@@ -196,13 +162,13 @@ int64_t HybridConfig::layers_of(HybridLayerKind kind) const {
 }
 
 Result<HybridConfig> read_hybrid_config(const Checkpoint& checkpoint, const HybridFamily& family) {
-  if (checkpoint.kind() == CheckpointKind::kGguf) {
-    return failed(fmt::format("{}: {} models are read from Hugging Face folders only",
-                              checkpoint.path(), family.name));
-  }
-  TRY(check_keys(checkpoint, family));
   HybridConfig config;
   config.family = family;
+  if (checkpoint.kind() == CheckpointKind::kGguf) {
+    TRY(read_hybrid_gguf(checkpoint, config));
+    return config;
+  }
+  TRY(check_keys(checkpoint, family));
   config.name = checkpoint.display_name();
   TRY(read_sizes(checkpoint, config));
   TRY_ASSIGN(config.layers, read_layers(checkpoint));

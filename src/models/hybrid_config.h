@@ -1,5 +1,5 @@
-// The configuration of a hybrid decoder (Qwen 3.5 and Qwen3-Next), read from a config.json and
-// checked: what comes out of here is safe to compute sizes with.
+// The configuration of a hybrid decoder (Qwen 3.5 and Qwen3-Next), read from a config.json or a
+// GGUF file's metadata and checked: what comes out of here is safe to compute sizes with.
 //
 // Layers are of two kinds: gated delta nets (Yang et al. 2024, arXiv:2412.06464) and full attention
 // with an output gate. Their MLP is dense, or routed experts beside a shared one. A value that
@@ -61,9 +61,12 @@ struct HybridConfig {
   int64_t key_dim = 0;
   int64_t value_dim = 0;
   int64_t conv_width = 0;  // positions that a convolution sees, 2 or more
+  kernels::KeyHeadOrder key_order = kernels::KeyHeadOrder::kConsecutive;
 
   int64_t inner = 0;    // width of a dense MLP; 0 with experts
   ExpertSizes experts;  // zeros where there are none
+
+  int64_t draft_layers = 0;  // of a GGUF file, behind the others; a folder's tensors say
 
   [[nodiscard]] int64_t layers_of(HybridLayerKind kind) const;
   [[nodiscard]] int64_t q_width() const { return heads * head_dim; }
@@ -73,7 +76,6 @@ struct HybridConfig {
   [[nodiscard]] int64_t conv_channels() const { return 2 * key_width() + value_width(); }
 };
 
-// From a folder or a synthetic checkpoint; a GGUF file is an error.
 [[nodiscard]] Result<HybridConfig> read_hybrid_config(const Checkpoint& checkpoint,
                                                       const HybridFamily& family);
 

@@ -79,7 +79,8 @@ kernels::DeltaState HybridState::delta(int64_t index) const {
       .key_heads = config_.key_heads,
       .value_heads = config_.value_heads,
       .key_dim = config_.key_dim,
-      .value_dim = config_.value_dim};
+      .value_dim = config_.value_dim,
+      .key_order = config_.key_order};
 }
 
 }  // namespace reckon::models

@@ -1,5 +1,7 @@
-// The weights of a hybrid decoder and how they are bound: tensor names and layouts of Hugging Face
-// folders.
+// The weights of a hybrid decoder and how they are bound: layouts of Hugging Face folders and of
+// GGUF files (names: hybrid_names.h). Those of GGUF files differ: norms have their one added, the
+// decay is -exp(A_log), all experts are in one tensor, the head that drafts is one more block, and
+// Qwen 3.5's value heads lie key head after key head in turn (kernels::KeyHeadOrder::kTiled).
 #pragma once
 
 #include <optional>

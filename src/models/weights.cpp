@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <utility>
@@ -31,16 +32,28 @@ bool is_derived(std::string_view name) {
   return name.ends_with("rotary_emb.inv_freq");
 }
 
-// 1 + the rows of another source.
-class OnePlusRows final : public RowSource {
+Result<float> one_plus(float value) {
+  return 1.0F + value;
+}
+
+Result<float> log_of_negated(float value) {
+  if (value <= 0) return std::log(-value);
+  return failed(fmt::format("holds {}; expected -exp(A_log), which is not above 0", value));
+}
+
+// What a function makes of each value of another source.
+class MappedRows final : public RowSource {
  public:
-  OnePlusRows(std::unique_ptr<const RowSource> stored, int64_t k)
-      : stored_(std::move(stored)), k_(k) {}
+  using Map = Result<float> (*)(float);
+  MappedRows(std::unique_ptr<const RowSource> stored, int64_t k, Map map)
+      : stored_(std::move(stored)), k_(k), map_(map) {}
 
   [[nodiscard]] Status rows(int64_t first, int64_t count, DType type, void* out) const override {
     std::vector<float> values(static_cast<size_t>(count * k_));
     TRY(stored_->rows(first, count, DType::kF32, values.data()));
-    for (float& value : values) value += 1.0F;
+    for (float& value : values) {
+      TRY_ASSIGN(value, map_(value));
+    }
     for (int64_t r = 0; r < count; ++r) {
       char* to = static_cast<char*>(out) + r * row_bytes(type, k_);
       if (!encode_row(type, values.data() + r * k_, k_, to)) {
@@ -53,6 +66,7 @@ class OnePlusRows final : public RowSource {
  private:
   std::unique_ptr<const RowSource> stored_;
   int64_t k_;
+  Map map_;
 };
 
 // Ranges of rows of other sources, one after another.
@@ -170,13 +184,21 @@ Result<WeightRef> WeightBinder::vector(const std::string& name, int64_t k) {
   return bind(name, WeightRole::kVector, 1, k);
 }
 
-Result<WeightRef> WeightBinder::norm(const std::string& name, int64_t k, NormWeights weights) {
-  if (weights == NormWeights::kPlain) return vector(name, k);
+Result<WeightRef> WeightBinder::mapped(const std::string& name, int64_t k,
+                                       Result<float> (*map)(float)) {
   TRY_ASSIGN(Weight weight, checked(name, WeightRole::kVector, 1, k));
   TRY_ASSIGN(std::unique_ptr<const RowSource> rows, checkpoint_.rows(name));
   weight.data = nullptr;  // what is stored is not what is read
   return placer_.plan(name, WeightRole::kVector, weight,
-                      std::make_unique<const OnePlusRows>(std::move(rows), k));
+                      std::make_unique<const MappedRows>(std::move(rows), k, map));
+}
+
+Result<WeightRef> WeightBinder::norm(const std::string& name, int64_t k, NormWeights weights) {
+  return weights == NormWeights::kPlain ? vector(name, k) : mapped(name, k, one_plus);
+}
+
+Result<WeightRef> WeightBinder::decay(const std::string& name, int64_t k, DecayWeights weights) {
+  return weights == DecayWeights::kLog ? vector(name, k) : mapped(name, k, log_of_negated);
 }
 
 Status WeightBinder::skip_tied_head(const std::string& embedding, const std::string& head) {

@@ -23,6 +23,8 @@ struct RowRange {
 };
 
 enum class NormWeights : uint8_t { kPlain, kZeroCentred };
+// How a checkpoint keeps the decay of delta nets: A_log, or -exp(A_log).
+enum class DecayWeights : uint8_t { kLog, kNegated };
 
 class WeightBinder {
  public:
@@ -46,6 +48,8 @@ class WeightBinder {
   [[nodiscard]] Result<WeightRef> vector(const std::string& name, int64_t k);
   // A norm's weight: a vector as it is, or 1 + what is stored.
   [[nodiscard]] Result<WeightRef> norm(const std::string& name, int64_t k, NormWeights weights);
+  // A_log of delta nets [k]. What is stored negated is checked at load: a number above 0 is none.
+  [[nodiscard]] Result<WeightRef> decay(const std::string& name, int64_t k, DecayWeights weights);
   // A tied head may still be stored; it must then be the embedding, byte for byte.
   [[nodiscard]] Status skip_tied_head(const std::string& embedding, const std::string& head);
   // A tensor that the model knows and does not read.
@@ -61,6 +65,9 @@ class WeightBinder {
                                        int64_t k);
   [[nodiscard]] Result<Weight> checked(const std::string& name, WeightRole role, int64_t n,
                                        int64_t k);
+  // A vector of what `map` makes of each stored value.
+  [[nodiscard]] Result<WeightRef> mapped(const std::string& name, int64_t k,
+                                         Result<float> (*map)(float));
 
   const Checkpoint& checkpoint_;
   WeightPlacer& placer_;
