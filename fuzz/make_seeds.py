@@ -132,6 +132,25 @@ def packed_seeds() -> dict[str, bytes]:
     }
 
 
+def state_seeds() -> dict[str, bytes]:
+    """Headers; the target puts 4 KiB of data behind them, all alike, and the checksum in."""
+    rows = {"kind": "by position", "type": "f32", "parts": 2, "width": 4, "first": 0, "count": 2}
+    header = {
+        "model": "m", "weights": "bf16", "backend": "cpu", "isa": "avx2",
+        "numerics": {"prefill.numerics": "exact"}, "tokens": [1, 2],
+        "buffers": [{"name": "keys", **rows, "offset": 2048, "sum": "SUM"}],
+    }
+    ring = {**rows, "name": "inputs", "kind": "ring", "parts": 1, "width": 16, "count": 1}
+    slots = {**ring, "kind": "slots", "first": 2}
+    last = {**ring, "kind": "last pass", "type": "f16", "width": 16, "count": 2, "first": 0}
+    buffers = [{**entry, "offset": 2048, "sum": "SUM"} for entry in (ring, slots, last)]
+    draft = {"pending": 3, "draft": {"first": 1, "rows": 2, "next": -1}}
+    return {
+        "plain": json.dumps(header).encode(),
+        "hybrid": json.dumps({**header, **draft, "buffers": buffers}).encode(),
+    }
+
+
 def scheme_seeds() -> dict[str, bytes]:
     return {
         "rules": b'- "*.self_attn.?_proj.*": q8\n- lm_head.weight: none\n- "*": q4  # rest\n',
@@ -212,6 +231,7 @@ SEEDS = {
     "queue": queue_seeds,
     "safetensors": safetensors_seeds,
     "safetensors_index": index_seeds,
+    "state_file": state_seeds,
     "tokenizer_json": tokenizer_seeds,
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <system_error>
 
 #include "base/bytes.h"
@@ -44,6 +45,8 @@ struct RunOptions {
   int64_t max_tokens = 128;
   SamplingOptions sampling;
   std::optional<std::string> trace;
+  std::optional<std::string> load_state;
+  std::optional<std::string> save_state;
   bool audit_buffers = false;
   bool json = false;
   bool quiet = false;
@@ -60,10 +63,15 @@ std::vector<int32_t> with_prefix(const Tokenizer& tokenizer, std::vector<int32_t
   return tokens;
 }
 
+// Nothing is put around the text.
+bool is_raw(const RunOptions& options) {
+  return options.raw || options.load_state;
+}
+
 // The template of a chat turn: where one is named or the checkpoint has one, and not with --raw.
 Result<std::optional<ChatTemplate>> chat_template(const LoadedModel& model,
                                                   const RunOptions& options) {
-  if (options.raw) return std::optional<ChatTemplate>();
+  if (is_raw(options)) return std::optional<ChatTemplate>();
   TRY_ASSIGN(const std::optional<std::string> own, chat_template_text(model.checkpoint()));
   if (!own && options.chat.chat_template.empty()) {
     if (!options.chat.system && options.chat.thinking.empty()) return std::optional<ChatTemplate>();
@@ -76,6 +84,21 @@ Result<std::optional<ChatTemplate>> chat_template(const LoadedModel& model,
   Error error = chosen.error();
   if (error.kind == ErrorKind::kFailed) error.message += ", --raw runs the text as it is";
   return error;
+}
+
+// Behind a saved state: its pending token, and the text, where there is one, as it is.
+Result<std::vector<int32_t>> tokens_behind(const engine::StateContents& state,
+                                           const Tokenizer& tokenizer, const RunOptions& options) {
+  std::vector<int32_t> tokens;
+  if (state.pending) tokens.push_back(*state.pending);
+  if (options.prompt || !options.file.empty()) {
+    TRY_ASSIGN(const std::string text, prompt_text(options));
+    const std::vector<int32_t> more = tokenizer.encode(text, Special::kParse);
+    tokens.insert(tokens.end(), more.begin(), more.end());
+  }
+  if (!tokens.empty()) return tokens;
+  return usage_error(
+      "nothing to run: the saved state ends where its last token was run; go on by -p or -f");
 }
 
 // A chat turn where there is a template, else the text as it is.
@@ -99,6 +122,7 @@ std::vector<int32_t> stop_tokens(const std::optional<ChatTemplate>& chat,
   return stops;
 }
 
+// `prompt` is what is run, with what a saved state holds.
 Result<int64_t> choose_context(const LoadedModel& model, int64_t prompt,
                                const RunOptions& options) {
   const int64_t limit = model.model().info().context_limit;
@@ -191,20 +215,47 @@ std::string statistics(const Generation& generation, const Session& session) {
   return text;
 }
 
-// A trace in the place of the model would be the end of that.
-Status check_trace(const std::string& path, const Checkpoint& checkpoint) {
+// A file in the place of the model would be the end of that.
+Status check_is_no_model(const char* option, const std::string& path,
+                         const Checkpoint& checkpoint) {
   for (const std::string& file : checkpoint.files()) {
     std::error_code ignored;
     if (!std::filesystem::equivalent(path, file, ignored)) continue;
-    return usage_error(fmt::format("--trace {}: is a file of the model", path));
+    return usage_error(fmt::format("{} {}: is a file of the model", option, path));
   }
-  return check_writable(path);
+  return {};
+}
+
+Status check_outputs(const RunOptions& options, const Checkpoint& checkpoint) {
+  if (options.save_state) {
+    TRY(check_is_no_model("--save-state", *options.save_state, checkpoint));
+    TRY(engine::check_state_path(*options.save_state));
+  }
+  if (!options.trace) return {};
+  TRY(check_is_no_model("--trace", *options.trace, checkpoint));
+  return check_writable(*options.trace);
+}
+
+// The token that was picked last is pending where the generation ended before its pass.
+Status save_state(Session& session, const Generation& generation, int64_t first_position,
+                  const RunOptions& options) {
+  const int64_t all =
+      first_position + generation.prompt_tokens + static_cast<int64_t>(generation.tokens.size());
+  std::optional<int32_t> pending;
+  if (session.position() < all) pending = generation.tokens.back();
+  TRY(session.save_state(*options.save_state, pending));
+  if (!options.quiet && !options.json) {
+    print_notes(
+        std::vector{fmt::format("saved the state behind {} in {}",
+                                counted(session.position(), "token"), *options.save_state)});
+  }
+  return {};
 }
 
 std::vector<std::string> notes_of(const LoadedModel& model, bool has_template,
                                   const kernels::SwitchSet& switches, const RunOptions& options) {
   std::vector<std::string> notes = model.notes();
-  if (!has_template && !options.raw) {
+  if (!has_template && !is_raw(options)) {
     notes.emplace_back("this checkpoint has no chat template: the text is continued as with --raw");
   }
   if (const std::string note = sampling_note(options.sampling); !note.empty()) {
@@ -214,36 +265,61 @@ std::vector<std::string> notes_of(const LoadedModel& model, bool has_template,
   return notes;
 }
 
+engine::GenerateOptions generate_options(const RunOptions& options,
+                                         const std::optional<ChatTemplate>& chat,
+                                         const Tokenizer& tokenizer,
+                                         std::span<const int32_t> context) {
+  engine::GenerateOptions generate;
+  generate.max_tokens = options.max_tokens;
+  generate.sampler = options.sampling.sampler;
+  generate.stop_texts = options.sampling.stop_texts;
+  generate.stop_tokens = stop_tokens(chat, tokenizer);
+  generate.context = context;
+  return generate;
+}
+
 Result<ExitCode> run(const RunOptions& options) {
   TRY_ASSIGN(const kernels::SwitchSet switches, parse_switches(options.engine));
   TRY_ASSIGN(const auto model, open_model(options.engine));
   TRY_ASSIGN(const Tokenizer* tokenizer, model->tokenizer());
   TRY_ASSIGN(const std::optional<ChatTemplate> chat, chat_template(*model, options));
-  TRY_ASSIGN(const std::vector<int32_t> prompt, prompt_tokens(chat, *tokenizer, options));
+  std::optional<engine::StateFile> state;
+  if (options.load_state) {
+    TRY_ASSIGN(state, engine::StateFile::open(*options.load_state));
+  }
+  TRY_ASSIGN(const std::vector<int32_t> prompt,
+             state ? tokens_behind(state->contents(), *tokenizer, options)
+                   : prompt_tokens(chat, *tokenizer, options));
   if (prompt.empty()) return usage_error("the prompt is empty");
+  std::vector<int32_t> before;  // what the state holds
+  if (state) before = state->contents().tokens;
   TRY_ASSIGN(const int64_t context,
-             choose_context(*model, static_cast<int64_t>(prompt.size()), options));
+             choose_context(*model, static_cast<int64_t>(before.size() + prompt.size()), options));
   TRY_ASSIGN(engine::SessionOptions session_opts, session_options(options.engine, context));
   kernels::BufferAudit audit;
   if (options.audit_buffers) session_opts.audit = &audit;
   TRY_ASSIGN(const auto session, Session::create(*model, session_opts));
+  if (state) TRY(session->load_state(*state));
+  state.reset();
 
-  TRY(engine::Sampler::create(options.sampling.sampler));
+  TRY_ASSIGN(engine::Sampler sampler, engine::Sampler::create(options.sampling.sampler));
+  sampler.saw(before);
   const std::vector<std::string> notes = notes_of(*model, chat.has_value(), switches, options);
   if (!options.quiet && !options.json) print_notes(notes);
-  if (options.trace) TRY(check_trace(*options.trace, model->checkpoint()));
-  engine::GenerateOptions generate;
-  generate.max_tokens = options.max_tokens;
-  generate.sampler = options.sampling.sampler;
-  generate.stop_texts = options.sampling.stop_texts;
-  generate.stop_tokens = stop_tokens(chat, *tokenizer);
+  TRY(check_outputs(options, model->checkpoint()));
   std::string text;
   const auto sink = [&](std::string_view piece) {
     text += piece;
     if (!options.json) print_piece(piece);
     return Flow::kContinue;
   };
-  TRY_ASSIGN(Generation generation, engine::generate(*session, prompt, generate, tokenizer, sink));
+  TRY_ASSIGN(Generation generation,
+             engine::generate(*session, prompt, generate_options(options, chat, *tokenizer, before),
+                              sampler, tokenizer, sink));
+  const int64_t position = session->position();
+  if (options.save_state) {
+    TRY(save_state(*session, generation, static_cast<int64_t>(before.size()), options));
+  }
   if (generation.speculation) {
     TRY(engine::time_passes(*session, 1, kTimedPasses, *generation.speculation));
   }
@@ -251,6 +327,8 @@ Result<ExitCode> run(const RunOptions& options) {
   if (options.json) {
     nlohmann::json result = result_json(generation, text, *session, notes, options);
     if (options.audit_buffers) result["audit"] = audit_json(audited);
+    if (options.load_state) result["loaded_tokens"] = before.size();
+    if (options.save_state) result["saved_tokens"] = position;
     print_json(result);
   } else if (!text.empty() && text.back() != '\n') {
     fmt::print("\n");
@@ -275,11 +353,23 @@ void add_run_command(Cli& cli) {
       ->excludes(prompt);
   CLI::Option* raw =
       command->add_flag("--raw", options->raw, "no chat template: continue the text as it is");
-  for (CLI::Option* chat : add_chat_options(*command, options->chat)) raw->excludes(chat);
+  CLI::Option* load =
+      command
+          ->add_option("--load-state", options->load_state,
+                       "go on from a saved state; a prompt follows as it is (none: just go on)")
+          ->type_name("FILE");
+  for (CLI::Option* chat : add_chat_options(*command, options->chat)) {
+    raw->excludes(chat);
+    load->excludes(chat);
+  }
   command->add_option("-n,--tokens", options->max_tokens, "generate at most N tokens (128)")
       ->type_name("N")
       ->check(whole_number(0, kMostTokens));
   add_sampling_options(*command, options->sampling);
+  command
+      ->add_option("--save-state", options->save_state,
+                   "keep what the model needs to go on from the end, for --load-state")
+      ->type_name("FILE");
   command->add_option("--trace", options->trace, "write which kernels ran, as JSON")
       ->type_name("FILE");
   add_audit_option(*command, options->audit_buffers);
@@ -289,7 +379,8 @@ void add_run_command(Cli& cli) {
       "Examples:\n"
       "  reckon run -m smollm2 -p 'Why is the sky blue?' -n 64\n"
       "  reckon run -m model.gguf -f story.txt --raw --temperature 0.8 --top-p 0.9 --seed 7\n"
-      "  reckon run -m smollm2 -p Hi --set cpu.isa=scalar --json");
+      "  reckon run -m smollm2 -p Hi --set cpu.isa=scalar --json\n"
+      "  reckon run -m smollm2 -f book.txt -n 0 --save-state book.state");
   command->callback([&cli, options] { cli.action = [options] { return run(*options); }; });
 }
 

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "cli/command_testing.h"
@@ -265,6 +267,91 @@ TEST(Run, NeedsATokenizer) {
   EXPECT_EQ(finished.code, 1);
   EXPECT_TRUE(finished.one_error_line());
   EXPECT_THAT(finished.err, HasSubstr("tokenizer"));
+}
+
+// A run of six tokens and one of ten more are one of sixteen.
+TEST(RunState, GoesOnWhereTheOtherRunEnded) {
+  Sandbox sandbox;
+  const nlohmann::json whole = sandbox.run(run_recorded(0, {"--json"})).json();
+  for (const char* penalty : {"1", "1.3"}) {
+    const std::vector<std::string> more = {"--repeat-penalty", penalty, "--json"};
+    std::vector<std::string> first = run_recorded(0, more);
+    const nlohmann::json all = sandbox.run(first).json();
+    first.insert(first.end(), {"-n", "6", "--save-state", "a.state"});
+    first.erase(std::ranges::find(first, "16") - 1, std::ranges::find(first, "16") + 1);
+    const Finished saved = sandbox.run(first);
+    ASSERT_EQ(saved.code, 0) << saved.err;
+    std::vector<std::string> second = {"run",     "-m", tiny_model(), "--load-state",
+                                       "a.state", "-n", "10"};
+    second.insert(second.end(), more.begin(), more.end());
+    const Finished loaded = sandbox.run(second);
+    ASSERT_EQ(loaded.code, 0) << loaded.err;
+    nlohmann::json tokens = saved.json()["tokens"];
+    const nlohmann::json rest = loaded.json();
+    for (const auto& token : rest["tokens"]) tokens.push_back(token);
+    EXPECT_EQ(tokens, all["tokens"]);
+    EXPECT_EQ(saved.json()["saved_tokens"], whole["prompt_tokens"].get<int>() + 5);
+    EXPECT_EQ(loaded.json()["loaded_tokens"], saved.json()["saved_tokens"]);
+    EXPECT_EQ(loaded.json()["prompt_tokens"], 1);
+  }
+}
+
+TEST(RunState, TakesAPromptBehindIt) {
+  Sandbox sandbox;
+  const std::string text = recorded_prompt(0)["text"];
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"run", "-m", tiny_model(), "--set",
+                                          "prefill.numerics=exact"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return sandbox.run(arguments);
+  };
+  const Finished saved = run({"--raw", "-p", text, "-n", "0", "--save-state", "a.state"});
+  ASSERT_EQ(saved.code, 0) << saved.err;
+  EXPECT_THAT(saved.err, HasSubstr("note: saved the state behind"));
+  const Finished loaded = run({"--load-state", "a.state", "-p", "\n\nAnd", "-n", "8", "-q"});
+  const Finished whole = run({"--raw", "-p", text + "\n\nAnd", "-n", "8", "-q"});
+  EXPECT_EQ(loaded.code, 0) << loaded.err;
+  EXPECT_EQ(loaded.out, whole.out);
+  EXPECT_EQ(loaded.err, "");
+  const Finished nothing = run({"--load-state", "a.state"});
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_THAT(nothing.err, HasSubstr("nothing to run: the saved state ends"));
+}
+
+TEST(RunState, IsRefusedInOneLine) {
+  Sandbox sandbox;
+  const std::vector<std::string> run = {"run", "-m", tiny_model(), "-p", "Hi", "--raw", "-n", "2"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = run;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return sandbox.run(arguments);
+  };
+  ASSERT_EQ(with({"--save-state", "a.state"}).code, 0);
+  struct Case {
+    std::vector<std::string> more;
+    int code;
+    const char* problem;
+  };
+  sandbox.write("torn.state", file_text(sandbox.path("a.state")).substr(0, 300));
+  sandbox.write("text.state", "Once upon a time");
+  std::filesystem::create_directory(sandbox.path("folder"));
+  for (const Case& wrong :
+       {Case{{"--load-state", "none.state"}, 2, "none.state: no such file"},
+        Case{{"--load-state", "torn.state"}, 1, "torn.state: the saved state is cut short"},
+        Case{{"--load-state", "text.state"}, 1, "text.state: expected a saved state"},
+        Case{{"--load-state", "a.state", "--set", "numerics=reference"}, 3, "saved with numerics"},
+        Case{{"--load-state", "a.state", "--quant", "q8"}, 3, "saved with weights in"},
+        Case{{"--load-state", "a.state", "--ctx", "3"}, 2, "more than the 3 of --ctx"},
+        Case{{"--load-state", "a.state", "--system", "Be brief."}, 2, "excludes"},
+        Case{{"--save-state", "folder"}, 2, "folder: is a folder"},
+        Case{{"--save-state", "none/b.state"}, 1, "none/"},
+        Case{{"--save-state", tiny_model()}, 2, "is a file of the model"}}) {
+    const Finished finished = with(wrong.more);
+    EXPECT_EQ(finished.code, wrong.code) << wrong.problem << finished.err;
+    EXPECT_EQ(finished.out, "");
+    EXPECT_TRUE(finished.one_error_line()) << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr(wrong.problem));
+  }
 }
 
 }  // namespace

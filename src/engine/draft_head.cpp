@@ -64,6 +64,17 @@ void DraftHead::truncate(int64_t position) {
   RECKON_CHECK(rows_ >= model_first_);
 }
 
+DraftMark DraftHead::mark(int64_t position) const {
+  return {std::min(rows_, position - 1), rows_, next_};
+}
+
+void DraftHead::restore(const DraftMark& mark) {
+  model_first_ = mark.first;
+  rows_ = mark.rows;
+  next_ = mark.next;
+  depth_ = 0;
+}
+
 Result<DraftOutputs> DraftHead::catch_up(std::span<const int32_t> history, int32_t next,
                                          int64_t wanted) {
   const auto position = static_cast<int64_t>(history.size());

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/state_file.h"
 #include "kernels/backend.h"
 #include "models/model.h"
 
@@ -52,6 +53,13 @@ class DraftHead {
   void truncate(int64_t position);
   // The earliest position, but 0, that the head can go back to without a pass of the model.
   [[nodiscard]] int64_t reach() const { return model_first_ + 1; }
+
+  // Where the head stands behind a history of `position` tokens, 1 or more; and the same in a
+  // session of which the rows from mark.first on of the model's last pass are there again.
+  [[nodiscard]] DraftMark mark(int64_t position) const;
+  void restore(const DraftMark& mark);
+  // Of the model's last pass.
+  [[nodiscard]] int64_t model_first() const { return model_first_; }
 
   // Needs buffers for the logits of a whole chunk; empty: none.
   void observe(DraftObserver observer) { observer_ = std::move(observer); }

@@ -18,6 +18,7 @@
 #include "engine/draft_head.h"
 #include "engine/loaded_model.h"
 #include "engine/memory_plan.h"
+#include "engine/state_file.h"
 #include "kernels/audit.h"
 #include "kernels/backend.h"
 #include "kernels/trace.h"
@@ -102,6 +103,17 @@ class Session {
   // The tokens that were run, position() of them.
   [[nodiscard]] std::span<const int32_t> tokens() const { return tokens_; }
 
+  // Puts a file of the state in the place of the one at `path`: all that another session needs to
+  // go on from here with the same bits. `pending`: a token that was picked and not run. Fails as
+  // write_state_file() does; usage errors: no token was run, a backend other than the CPU.
+  [[nodiscard]] Status save_state(const std::string& path,
+                                  std::optional<int32_t> pending = std::nullopt);
+  // Goes on from where the file's session stood, in one that has run nothing (else a CHECK). There
+  // are no logits before the next pass; reach() is position() where there is recurrent state.
+  // Refused, with the reason, where the state is that of another model, its weights in other types,
+  // or of other numerics, or does not fit this session; then it is as it was.
+  [[nodiscard]] Status load_state(const StateFile& file);
+
   // The head that drafts, of a session whose shape says so (else a CHECK): its first choice for the
   // token after `token`. The first call after a pass gives the token picked there, each further one
   // the draft before. The last logits stay. Errors: see DraftHead::draft().
@@ -127,6 +139,15 @@ class Session {
                                       const ChunkLogits& each_chunk);
   [[nodiscard]] Status run(kernels::Phase phase, std::span<const int32_t> tokens,
                            bool picked_token = false);
+  [[nodiscard]] StateIdentity state_identity() const;
+  // The specs of buffers whose rows a saved state has, with their memory.
+  struct KeptBuffer {
+    models::BufferSpec spec;
+    char* memory = nullptr;
+  };
+  [[nodiscard]] std::vector<KeptBuffer> kept_buffers() const;
+  [[nodiscard]] Status check_state(const StateFile& file) const;
+  [[nodiscard]] Status check_buffers(const StateFile& file, int64_t position) const;
 
   const LoadedModel& model_;
   kernels::Backend& backend_;

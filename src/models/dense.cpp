@@ -134,7 +134,8 @@ class DenseModel final : public Model {
                         .rows = shape.capacity,
                         .columns = config_.layers * kv_width(),
                         .type = shape.kv_type,
-                        .kind = StateKind::kByPosition};
+                        .kind = StateKind::kByPosition,
+                        .parts = config_.layers * config_.kv_heads};
     };
     return {cache("keys"), cache("values")};
   }

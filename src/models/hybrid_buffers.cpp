@@ -17,6 +17,8 @@ std::vector<BufferSpec> hybrid_activation_specs(const HybridConfig& config,
   const int64_t drafting = shape.draft_rows > 0 ? rows : 0;
   BufferSpec up = spec("mlp up", rows, inner);
   up.only_for = kernels::Op::kSwiglu;
+  BufferSpec final_hidden = spec("final hidden", drafting, config.hidden);
+  final_hidden.kind = StateKind::kLastPass;
   return {
       spec("hidden", rows, config.hidden),
       spec("normed", rows, config.hidden),
@@ -40,7 +42,7 @@ std::vector<BufferSpec> hybrid_activation_specs(const HybridConfig& config,
       spec("experts", routed * experts.top_k, experts.inner),
       spec("shared expert", routed, config.hidden),
       spec("shared gate", routed, 1),
-      spec("final hidden", drafting, config.hidden),
+      final_hidden,
       spec("draft inputs", drafting, 2 * config.hidden),
       spec("draft hidden", shape.draft_rows, config.hidden),
       spec("draft logits", shape.draft_rows, config.vocabulary),

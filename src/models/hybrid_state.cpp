@@ -1,5 +1,7 @@
 #include "models/hybrid_state.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "tensor/dtype.h"
 
@@ -31,14 +33,16 @@ std::vector<BufferSpec> hybrid_state_specs(const HybridConfig& config, const Sta
                       .rows = caches > 0 ? shape.capacity : 0,
                       .columns = caches * config.kv_width(),
                       .type = shape.kv_type,
-                      .kind = StateKind::kByPosition};
+                      .kind = StateKind::kByPosition,
+                      .parts = std::max<int64_t>(1, caches * config.kv_heads)};
   };
   const auto recurrent = [&](const char* name, StateKind kind, int64_t rows, int64_t columns) {
     return BufferSpec{.tag = MemoryTag::kState,
                       .name = name,
                       .rows = delta_layers > 0 ? rows : 0,
                       .columns = delta_layers * columns,
-                      .kind = delta_layers > 0 ? kind : StateKind::kNone};
+                      .kind = delta_layers > 0 ? kind : StateKind::kNone,
+                      .parts = std::max<int64_t>(1, delta_layers)};
   };
   const int64_t reads = config.conv_width - 1;
   BufferSpec inputs = recurrent("convolution inputs", StateKind::kRing, reads + shape.rollback,

@@ -34,13 +34,16 @@ struct ModelInfo {
   std::vector<std::string> notes;  // what was skipped or converted, one line each
 };
 
-// How long a buffer of state remembers. Going back to position p means running on from there.
+// How long a buffer remembers. Going back to position p means running on from there. A buffer of
+// state is [parts, rows, columns / parts], and what a position left is a row of each part.
 enum class StateKind : uint8_t {
   kNone,        // no state
   kByPosition,  // what position p left is kept as long as the sequence: p can be any earlier one
   kSlots,       // the state before position p is in slot p % rows: rows - 1 positions back
   kRing,        // the input of position p is in slot p % rows, and a pass reads `reads` of them
                 // before its first: rows - reads positions back
+  kLastPass,    // an activation: row r is of the r-th token of the model's last pass, and the draft
+                // head reads it afterwards
 };
 
 // One buffer that a model asks for: rows * columns values. Activations are float32.
@@ -52,6 +55,7 @@ struct BufferSpec {
   DType type = DType::kF32;
   StateKind kind = StateKind::kNone;
   int64_t reads = 0;  // of kRing
+  int64_t parts = 1;  // of state
   // Only calls of this op touch it: a session whose plan fuses them all away has no such buffer,
   // and passes give null for it.
   std::optional<kernels::Op> only_for = std::nullopt;
@@ -59,6 +63,14 @@ struct BufferSpec {
 
 // How many positions back the state can go; none where it is any number of them.
 [[nodiscard]] std::optional<int64_t> rollback_of(const BufferSpec& spec);
+// The positions whose rows of a buffer of state are read by passes from `position` on.
+struct PositionRange {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+[[nodiscard]] PositionRange needed_from(const BufferSpec& spec, int64_t position);
+// The row of each part that is the position's.
+[[nodiscard]] int64_t row_of_position(const BufferSpec& spec, int64_t position);
 
 // What the state of a sequence is for.
 struct StateShape {
