@@ -51,7 +51,7 @@ TEST_F(AutoPairsTest, AddsRoundsWhereTheyDo) {
   const std::string experiment = claiming("close", 0.75 * seen());  // 4 to 6 rounds
   const auto refused = check(experiment, TooShort::kRefuse);
   EXPECT_EQ(refused[0].kind, CheckedExperiment::Kind::kWouldRefuse);
-  EXPECT_THAT(refused[0].text, HasSubstr("--auto-pairs would take"));
+  EXPECT_THAT(refused[0].text, HasSubstr("rounds, which --auto-pairs would choose"));
   const auto checked = check(experiment, TooShort::kLengthen);
   ASSERT_EQ(checked.size(), 1U);
   EXPECT_EQ(checked[0].kind, CheckedExperiment::Kind::kWouldRun) << checked[0].text;

@@ -133,6 +133,10 @@ std::string remedy(const Prepared& prepared, const StoredNoise& stored, Judgemen
   const Result<measure::Design> design = measure::auto_pairs(*forecast, request);
   if (!design.ok()) return design.error().message;
   judgement.longer = *design;
+  if (judgement.rounds_to_see == design->rounds && design->pairs == experiment.pairs &&
+      design->fresh_floor == 0) {
+    return by_rounds + ", which --auto-pairs would choose";
+  }
   std::string text = fmt::format("--auto-pairs would take {} of {}",
                                  counted(design->rounds, "round"), counted(design->pairs, "pair"));
   if (design->fresh_floor > 0) text += fmt::format(", after {} A/A rounds", design->fresh_floor);
