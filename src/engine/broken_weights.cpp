@@ -40,9 +40,7 @@ Error explain_not_finite(const LoadedModel& model, const Error& error) {
   const Checkpoint& checkpoint = model.checkpoint();
   ThreadPool pool(0);
   for (const models::PlacedWeight& weight : model.weights()) {
-    const auto source = checkpoint.rows(weight.name);
-    if (!source.ok()) continue;
-    const Status checked = check_tensor(**source, weight.stored, pool);
+    const Status checked = check_tensor(*weight.rows, weight.stored, pool);
     if (checked.ok()) continue;
     return failed(fmt::format("{}: tensor '{}', {}", checkpoint.path(), weight.name,
                               checked.error().message));

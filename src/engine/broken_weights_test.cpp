@@ -8,6 +8,7 @@
 
 #include "engine/generate.h"
 #include "engine/test_sessions.h"
+#include "models/test_edited_folder.h"
 
 namespace reckon::engine {
 namespace {
@@ -47,6 +48,39 @@ TEST(BrokenWeights, AreNamedWhereTheLogitsAreNoNumbers) {
     EXPECT_THAT(generation.error().message,
                 AllOf(HasSubstr("broken.gguf: tensor 'output_norm.weight', row 0: holds a weight "
                                 "that is not finite")));
+  }
+}
+
+// Rows that the file has in another order, or in tensors of their own, are named, too.
+TEST(BrokenWeights, AreNamedWhereRowsWereRearranged) {
+  struct Case {
+    const char* folder;
+    const char* tensor;
+    const char* named;
+  };
+  for (const auto& [folder_name, tensor, named] :
+       {Case{"oracle/qwen3_next-s0", "model.layers.1.linear_attn.in_proj_qkvz.weight",
+             "model.layers.1.linear_attn.in_proj_"},
+        Case{"oracle/qwen3_next-s0", "model.layers.2.mlp.experts.1.down_proj.weight",
+             "model.layers.2.mlp.experts.down_proj.weight"},
+        Case{"oracle/qwen3_5-s0", "model.layers.0.linear_attn.conv1d.weight",
+             "model.layers.0.linear_attn.conv1d.weight"}}) {
+    models::EditedFolder folder(folder_name);
+    const auto found = folder.tensors.find(tensor);
+    ASSERT_NE(found, folder.tensors.end()) << tensor;
+    std::string& bytes = found->second.bytes;
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(0xff);  // NaN
+    const auto model = open_model(folder.write());
+    ASSERT_NE(model, nullptr);
+    const auto session = make_session(*model, {"decode.drafter=none"}, {16});
+    ASSERT_NE(session, nullptr);
+    const std::vector<int32_t> prompt{1, 2, 3, 4, 5, 6, 7};
+    GenerateOptions greedy;
+    greedy.max_tokens = 1;
+    const auto generation = generate(*session, prompt, greedy, nullptr, {});
+    ASSERT_FALSE(generation.ok()) << tensor;
+    EXPECT_THAT(generation.error().message, HasSubstr("holds a weight that is not finite"));
+    EXPECT_THAT(generation.error().message, HasSubstr(named));
   }
 }
 

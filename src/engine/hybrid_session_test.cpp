@@ -176,6 +176,27 @@ TEST_P(HybridSession, TakesWhatThePlanSays) {
   }
 }
 
+TEST_P(HybridSession, TakesWhatThePlanSaysAtAnyContextAndChunk) {
+  constexpr int64_t kMostContext = 65536;
+  models::EditedFolder folder(GetParam());
+  folder.config["max_position_embeddings"] = kMostContext;
+  const std::string path = folder.write();
+  for (const bool drafts : {false, true}) {
+    const auto model = open_model(path, drafts ? with_head() : ModelOptions{});
+    for (const int64_t context : {int64_t{1024}, int64_t{8192}, kMostContext}) {
+      for (const int64_t chunk : {128, 512, 2048, 4096}) {
+        SessionShape shape{context, chunk};
+        shape.drafts = drafts;
+        const auto session = make_session(*model, {}, shape);
+        ASSERT_NE(session, nullptr);
+        ASSERT_TRUE(session->append(tokens_).ok());
+        EXPECT_EQ(session->arenas().peak_bytes(), session->plan().total_bytes)
+            << context << " positions, chunks of " << chunk;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Golden, HybridSession, ::testing::ValuesIn(hybrid_folders()), test_name);
 
 class DraftOracle : public ::testing::TestWithParam<std::string> {};
