@@ -86,8 +86,7 @@ TEST_P(HybridExactness, VerifiesOfEveryWidthMayKeepAnyNumberOfRows) {
   }
 }
 
-std::string case_name(
-    const ::testing::TestParamInfo<std::tuple<std::string, std::string>>& info) {
+std::string case_name(const ::testing::TestParamInfo<std::tuple<std::string, std::string>>& info) {
   std::string name = std::get<0>(info.param) + "_" + std::get<1>(info.param);
   for (char& c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';

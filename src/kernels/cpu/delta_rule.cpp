@@ -36,13 +36,21 @@ void prepare_row(void* argument, int64_t row, int /*thread*/) {
   }
   for (int64_t h = 0; h < args.value_heads; ++h) {
     const int64_t at = row * args.value_heads + h;
-    const float rate = std::exp(args.a_log[h]);
-    job.inputs.decay[at] = std::exp(-rate * softplus(args.a[at] + args.dt_bias[h]));
-    job.inputs.beta[at] = 1.0F / (1.0F + std::exp(-args.b[at]));
+    job.inputs.decay[at] = std::exp(delta_log_decay(args, row, h));
+    job.inputs.beta[at] = delta_beta(args, row, h);
   }
 }
 
 }  // namespace
+
+float delta_log_decay(const GatedDeltaRuleArgs& args, int64_t row, int64_t head) {
+  const float rate = std::exp(args.a_log[head]);
+  return -rate * softplus(args.a[row * args.value_heads + head] + args.dt_bias[head]);
+}
+
+float delta_beta(const GatedDeltaRuleArgs& args, int64_t row, int64_t head) {
+  return 1.0F / (1.0F + std::exp(-args.b[row * args.value_heads + head]));
+}
 
 uint64_t delta_scratch_bytes(int64_t rows, int64_t key_heads, int64_t value_heads, int64_t key_dim,
                              int threads) {
@@ -65,6 +73,24 @@ DeltaInputs prepare_delta_inputs(const GatedDeltaRuleArgs& args, KernelContext& 
   job.inputs.beta = job.inputs.decay + gates;
   parallel_for(context, args.rows, prepare_row, &job);
   return job.inputs;
+}
+
+// Of each thread: the states of a key head's value heads, one of them in bfloat16, too, keys and
+// queries in several layouts, and the chunk's products (gated_delta_rule_fast_amx.cpp); behind them
+// what the exact steps of the last rows take.
+uint64_t fast_delta_scratch_bytes(int64_t key_heads, int64_t value_heads, int64_t key_dim,
+                                  int64_t value_dim, int threads) {
+  const int64_t state = key_dim * value_dim;
+  const int64_t floats = state * (value_heads / key_heads)  // the states
+                         + 2 * kDeltaChunk * key_dim        // keys and queries
+                         + 2 * kDeltaChunk * kDeltaChunk    // their products
+                         + 3 * kDeltaChunk * value_dim      // recalled, outputs, updates
+                         + 2 * kDeltaChunk;                 // gates
+  const int64_t splits = state + 4 * kDeltaChunk * key_dim  // of two bfloat16: as many bytes
+                         + kDeltaChunk * kDeltaChunk + 2 * kDeltaChunk * value_dim;
+  const auto bytes = static_cast<int64_t>(sizeof(float)) * (floats + splits);
+  return delta_scratch_bytes(kDeltaChunk, key_heads, value_heads, key_dim, threads) +
+         static_cast<uint64_t>(threads) * static_cast<uint64_t>((bytes + 63) / 64 * 64) + 64;
 }
 
 }  // namespace reckon::kernels::cpu

@@ -33,6 +33,10 @@ constexpr int64_t kMostBlockColumns = 64;  // of a state that a task takes
 [[nodiscard]] DeltaInputs prepare_delta_inputs(const GatedDeltaRuleArgs& args,
                                                KernelContext& context);
 
+// Of one row and value head: ln(decay), at most 0, and beta.
+[[nodiscard]] float delta_log_decay(const GatedDeltaRuleArgs& args, int64_t row, int64_t head);
+[[nodiscard]] float delta_beta(const GatedDeltaRuleArgs& args, int64_t row, int64_t head);
+
 // AVX2 and FMA; value_dim in eights.
 void gated_delta_rule_exact_avx2(const GatedDeltaRuleArgs& args, KernelContext& context);
 [[nodiscard]] const char* gated_delta_rule_exact_avx2_hash();
@@ -40,5 +44,14 @@ void gated_delta_rule_exact_avx2(const GatedDeltaRuleArgs& args, KernelContext& 
 // AVX-512; value_dim in sixteens.
 void gated_delta_rule_exact_avx512(const GatedDeltaRuleArgs& args, KernelContext& context);
 [[nodiscard]] const char* gated_delta_rule_exact_avx512_hash();
+
+// Chunks of kDeltaChunk rows by AMX tiles of bfloat16 (gated_delta_rule_fast_amx.cpp); key_dim in
+// thirty-twos, value_dim in sixteens.
+constexpr int64_t kDeltaChunk = 32;
+constexpr int64_t kDeltaTail = 16;  // rows, as many as a verify pass has at most
+void gated_delta_rule_fast_amx(const GatedDeltaRuleArgs& args, KernelContext& context);
+[[nodiscard]] const char* gated_delta_rule_fast_amx_hash();
+[[nodiscard]] uint64_t fast_delta_scratch_bytes(int64_t key_heads, int64_t value_heads,
+                                                int64_t key_dim, int64_t value_dim, int threads);
 
 }  // namespace reckon::kernels::cpu

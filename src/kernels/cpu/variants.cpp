@@ -149,6 +149,20 @@ uint64_t delta_rule_bytes(const OpCall& call, const KernelParams& /*params*/, in
   return cpu::delta_scratch_bytes(call.rows, call.groups, call.n, call.k, threads);
 }
 
+std::string supports_fast_delta_rule(const OpCall& call) {
+  constexpr int64_t kFewest = cpu::kDeltaChunk + cpu::kDeltaTail;
+  if (call.rows < kFewest) return "fewer than " + std::to_string(kFewest) + " rows";
+  if (call.k % cpu::kDeltaChunk != 0) {
+    return "key heads of " + std::to_string(call.k) + " are not a multiple of " +
+           std::to_string(cpu::kDeltaChunk);
+  }
+  return supports_delta_rule<16>(call);
+}
+
+uint64_t fast_delta_rule_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::fast_delta_scratch_bytes(call.groups, call.n, call.k, call.m, threads);
+}
+
 // A panel belongs to one expert.
 std::string supports_expert_panels(const OpCall& call) {
   std::string why = supports_panels(call);
@@ -230,12 +244,18 @@ void add_recurrent_rows(std::vector<Variant>& table) {
                 cpu::gated_delta_rule_exact_avx512, cpu::gated_delta_rule_exact_avx512_hash());
   wide_delta.supports = supports_delta_rule<16>;
   wide_delta.scratch_bytes = delta_rule_bytes;
+  Variant fast_delta =
+      exact_row(Op::kGatedDeltaRule, cpu::kFastAmx, Isa::kAmx, cpu::gated_delta_rule_fast_amx,
+                cpu::gated_delta_rule_fast_amx_hash());
+  fast_delta.numerics = NumericsClass::kFast;
+  fast_delta.supports = supports_fast_delta_rule;
+  fast_delta.scratch_bytes = fast_delta_rule_bytes;
   const Variant norm =
       exact_row(Op::kGatedRmsNorm, cpu::kExactAvx2, Isa::kAvx2, cpu::gated_rms_norm_exact_avx2,
                 cpu::gated_rms_norm_exact_avx2_hash());
   const Variant gate = exact_row(Op::kSigmoidGate, cpu::kExactAvx2, Isa::kAvx2,
                                  cpu::sigmoid_gate_exact_avx2, cpu::sigmoid_gate_exact_avx2_hash());
-  table.insert(table.end(), {conv, delta, wide_delta, norm, gate});
+  table.insert(table.end(), {conv, delta, wide_delta, fast_delta, norm, gate});
 }
 
 std::vector<Variant> make_table() {
