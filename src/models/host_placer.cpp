@@ -18,9 +18,12 @@
 namespace reckon::models {
 namespace {
 
-constexpr int64_t kTaskValues = int64_t{1} << 16;       // weights of one conversion task, about
-constexpr int64_t kPanelTaskValues = int64_t{1} << 18;  // of one that lays out panels
-constexpr int kPopulateRead = 22;                       // MADV_POPULATE_READ, Linux 5.14
+constexpr int64_t kTaskValues = int64_t{1} << 16;  // weights of one conversion task, about
+// Of one that lays out panels: a few MB, since threads whose pages share a page of the page table
+// wait for each other; and of the strips that it does that in, which caches hold.
+constexpr int64_t kPanelTaskValues = int64_t{1} << 23;
+constexpr int64_t kPanelStripValues = int64_t{1} << 18;
+constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
 constexpr int kPopulateWrite = 23;
 
 // Whether a weight of this type gets memory of its own.
@@ -71,26 +74,33 @@ uint64_t stored_bytes(const PanelTask& task) {
                                row_bytes(task.weight->placed.type, task.weight->placed.k));
 }
 
-void add_tasks(const PlacedWeight& weight, char* out, std::vector<PanelTask>& tasks) {
-  const Weight& placed = weight.placed;
-  const int64_t panels =
-      std::max<int64_t>(1, kPanelTaskValues / (placed.k * kernels::kPanelHeight));
-  const int64_t rows = panels * kernels::kPanelHeight;
-  for (int64_t first = 0; first < placed.n; first += rows) {
-    tasks.push_back(
-        {&weight, first, std::min(rows, placed.n - first), out + panels_of(placed, first)});
+// Rows of whole panels that hold about so many values.
+int64_t panel_rows(const Weight& placed, int64_t values) {
+  return std::max<int64_t>(1, values / (placed.k * kernels::kPanelHeight)) * kernels::kPanelHeight;
+}
+
+// The weight, or the part of it that `task` is, in parts of about so many values.
+template <typename Each>
+void each_part(const PanelTask& task, int64_t values, const Each& each) {
+  const Weight& placed = task.weight->placed;
+  const int64_t rows = panel_rows(placed, values);
+  for (int64_t first = 0; first < task.count; first += rows) {
+    each(PanelTask{task.weight, task.first + first, std::min(rows, task.count - first),
+                   task.out + panels_of(placed, first)});
   }
 }
 
 // Both sides' pages are had in one go: one by one, their faults take as long as the laying out. The
 // file's are not told cold afterwards: MADV_COLD splits large folios of the page cache.
 void lay_out(const PanelTask& task) {
-  const Weight& placed = task.weight->placed;
-  const auto* rows =
-      static_cast<const char*>(placed.data) + task.first * row_bytes(placed.type, placed.k);
-  advise(rows, stored_bytes(task), kPopulateRead);
-  advise(task.out, panels_of(placed, task.count), kPopulateWrite);
-  kernels::lay_out_panels(placed.type, rows, task.count, placed.k, task.out);
+  each_part(task, kPanelStripValues, [&](const PanelTask& strip) {
+    const Weight& placed = strip.weight->placed;
+    const auto* rows =
+        static_cast<const char*>(placed.data) + strip.first * row_bytes(placed.type, placed.k);
+    advise(rows, stored_bytes(strip), kPopulateRead);
+    advise(strip.out, panels_of(placed, strip.count), kPopulateWrite);
+    kernels::lay_out_panels(placed.type, rows, strip.count, placed.k, strip.out);
+  });
 }
 
 }  // namespace
@@ -170,7 +180,8 @@ Status HostPlacer::fill(std::deque<PlacedWeight>& weights, const LoadOptions& op
     }
     if (is_moved(weight)) add_done(static_cast<uint64_t>(weight.stored.bytes()), true);
     if (weight.panel_bytes == 0) continue;
-    add_tasks(weight, next, tasks);
+    each_part({&weight, 0, weight.placed.n, next}, kPanelTaskValues,
+              [&](const PanelTask& task) { tasks.push_back(task); });
     weight.placed.panels = next;
     next += weight.panel_bytes;
   }
