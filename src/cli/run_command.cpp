@@ -356,7 +356,7 @@ void add_run_command(Cli& cli) {
   CLI::Option* load =
       command
           ->add_option("--load-state", options->load_state,
-                       "go on from a saved state; a prompt follows as it is (none: just go on)")
+                       "go on from a saved state; a prompt, if any, follows as it is")
           ->type_name("FILE");
   for (CLI::Option* chat : add_chat_options(*command, options->chat)) {
     raw->excludes(chat);
