@@ -61,9 +61,9 @@ class Checkpoint {
 
   // Configuration values. GGUF: a metadata key as written ("llama.embedding_length"). Any other
   // kind: a key of config.json ("hidden_size"), looked up in text_config first where there is one,
-  // then at the top; "a.b" is key b of object a; rope_theta and partial_rotary_factor are found in
-  // rope_parameters (or rope_scaling), too. JSON null counts as absent. Each fails where the key
-  // is absent (the _or forms return `fallback` then) or of another type, naming both.
+  // then at the top; "a.b" is key b of object a; rope_theta is found in rope_parameters (or
+  // rope_scaling), too, partial_rotary_factor there first. JSON null counts as absent. Each fails
+  // where the key is absent (the _or forms give `fallback` then) or of another type, naming both.
   [[nodiscard]] bool has(std::string_view key) const;
   [[nodiscard]] Result<int64_t> integer(std::string_view key) const;
   [[nodiscard]] Result<double> number(std::string_view key) const;  // integers, too

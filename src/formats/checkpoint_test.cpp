@@ -86,6 +86,16 @@ TEST(Checkpoint, ReadsAHuggingFaceFolder) {
   EXPECT_EQ(checkpoint.files().size(), 2U);
 }
 
+// transformers 5 writes a default at the top beside what counts.
+TEST(Checkpoint, AShareOfRopeInItsObjectComesFirst) {
+  const Folder folder(R"({"model_type":"qwen3_next","partial_rotary_factor":0.25,
+      "rope_parameters":{"rope_theta":1e4,"partial_rotary_factor":0.5}})");
+  EXPECT_EQ(folder.open().number("partial_rotary_factor").value(), 0.5);
+  const Folder flat(R"({"model_type":"qwen3_next","partial_rotary_factor":0.75,
+      "rope_parameters":{"rope_theta":1e4}})");
+  EXPECT_EQ(flat.open().number("partial_rotary_factor").value(), 0.75);
+}
+
 TEST(Checkpoint, NestedTextConfigComesFirst) {
   const Folder folder(R"({"model_type":"big","tie_word_embeddings":true,"hidden_size":1,
       "text_config":{"model_type":"glm5_next_text","hidden_size":64,"head_dim":null,

@@ -26,6 +26,8 @@ constexpr std::string_view kCosmeticKeys[] = {
 // Keys of the rope object that older configurations have at the top.
 constexpr std::string_view kRopeKeys[] = {"rope_theta", "partial_rotary_factor"};
 constexpr std::string_view kRopeObjects[] = {"rope_parameters", "rope_scaling"};
+// One that newer configurations have at the top as well, with a default that counts for nothing.
+constexpr std::string_view kRopeShare = "partial_rotary_factor";
 
 // The member `key` of an object, "a.b" through object a; null where absent or JSON null.
 const json* member(const json& object, std::string_view key) {
@@ -55,12 +57,18 @@ struct HfConfig::State {
   const json* model = nullptr;  // text_config where there is one, else root
 
   [[nodiscard]] const json* find(std::string_view key) const {
+    if (key == kRopeShare) {
+      if (const json* found = find_in_rope(key)) return found;
+    }
     for (const json* object : {model, static_cast<const json*>(&root)}) {
       if (const json* found = member(*object, key)) return found;
     }
-    if (std::find(std::begin(kRopeKeys), std::end(kRopeKeys), key) == std::end(kRopeKeys)) {
-      return nullptr;
-    }
+    const bool of_rope =
+        std::find(std::begin(kRopeKeys), std::end(kRopeKeys), key) != std::end(kRopeKeys);
+    return of_rope ? find_in_rope(key) : nullptr;
+  }
+
+  [[nodiscard]] const json* find_in_rope(std::string_view key) const {
     for (const std::string_view object : kRopeObjects) {
       const json* rope = member(*model, object);
       if (rope == nullptr) continue;
