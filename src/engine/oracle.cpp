@@ -209,6 +209,8 @@ std::string mismatch_text(const OracleMismatch& mismatch) {
 
 namespace {
 
+constexpr OracleTolerance kHalfPrecision = {OracleMeasure::kRowNorm, 5e-3, 5e-2};
+
 // A GPU keeps its cache, and for 16-bit weights its activations, in half precision; its fast
 // kernels round them to bf16 where the weights are.
 OracleTolerance on_gpu_tolerance(const LoadedModel& model, const kernels::SwitchSet& switches) {
@@ -220,7 +222,16 @@ OracleTolerance on_gpu_tolerance(const LoadedModel& model, const kernels::Switch
   if (bf16 && fast) {
     return {OracleMeasure::kRowNorm, 2e-2, 0.5};
   }
-  return {OracleMeasure::kRowNorm, 5e-3, 5e-2};
+  return kHalfPrecision;
+}
+
+// Whether the plan has a gated delta rule by products of bfloat16, in two parts each: they are
+// held to the bound of half precision.
+bool has_fast_delta_rule(const SessionPlan& plan) {
+  return std::ranges::any_of(plan.calls, [](const PlannedCall& planned) {
+    return planned.call.op == kernels::Op::kGatedDeltaRule &&
+           planned.choice->variant->numerics == kernels::NumericsClass::kFast;
+  });
 }
 
 }  // namespace
@@ -259,6 +270,9 @@ Result<OracleReport> check_oracle(const LoadedModel& model, const SessionOptions
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::create(model, adapted));
   OracleReport report;
   report.tolerance = oracle_tolerance(model, options.switches);
+  if (report.tolerance.limit < kHalfPrecision.limit && has_fast_delta_rule(session->plan())) {
+    report.tolerance = kHalfPrecision;
+  }
   Checker checker(*session, report);
   for (size_t i = 0; i < prompts.size(); ++i) {
     TRY(checker.check(static_cast<int64_t>(i), prompts[i]));

@@ -100,8 +100,6 @@ TEST_P(Hybrid, NamesAConfigurationThatItDoesNotCompute) {
       {"attn_output_gate", false},
       {"mtp_num_hidden_layers", 2},
       {"mtp_use_dedicated_embeddings", true},
-      {"partial_rotary_factor", 0.1},
-      {"partial_rotary_factor", 2.0},
       {"linear_conv_kernel_dim", 1},
       {"layer_types", json{"linear_attention"}},
       {"logit_scale", 0.5},
@@ -110,6 +108,11 @@ TEST_P(Hybrid, NamesAConfigurationThatItDoesNotCompute) {
     EditedFolder folder(GetParam());
     folder.config[key] = value;
     EXPECT_THAT(build(folder).error, HasSubstr(key)) << value;
+  }
+  for (const double share : {0.1, 2.0}) {
+    EditedFolder folder(GetParam());
+    folder.config["rope_parameters"]["partial_rotary_factor"] = share;
+    EXPECT_THAT(build(folder).error, HasSubstr("partial_rotary_factor")) << share;
   }
   const std::vector<std::pair<std::string, std::string>> sizes = {
       {"num_hidden_layers", "layers of 0"},
