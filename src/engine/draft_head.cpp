@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -52,9 +53,20 @@ Result<kernels::Pick> DraftHead::draft(std::span<const int32_t> history, int32_t
   }
   ++depth_;
   last_row_ = outputs.logits.rows - 1;
-  TRY(executor_.start_sample(outputs.logits.row_range(last_row_, 1), {}));
+  last_logits_ = outputs.logits.row_range(last_row_, 1);
+  TRY(executor_.start_sample(last_logits_, {}));
   TRY_ASSIGN(const std::vector<kernels::Pick> picks, executor_.take_picks());
   return picks[0];
+}
+
+Result<double> DraftHead::probability(int32_t token) {
+  RECKON_CHECK(depth_ > 0);
+  TRY_ASSIGN(const Activation view, executor_.host_view(last_logits_));
+  const std::span<const float> logits(view.data, static_cast<size_t>(view.columns));
+  const float highest = std::ranges::max(logits);
+  double sum = 0;
+  for (const float logit : logits) sum += static_cast<double>(std::exp(logit - highest));
+  return static_cast<double>(std::exp(logits[static_cast<size_t>(token)] - highest)) / sum;
 }
 
 void DraftHead::truncate(int64_t position) {

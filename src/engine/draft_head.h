@@ -49,6 +49,10 @@ class DraftHead {
   // no room in the cache.
   [[nodiscard]] Result<kernels::Pick> draft(std::span<const int32_t> history, int32_t token);
 
+  // What the head gives the last draft's `token`: its share of the softmax of the row's logits,
+  // which are brought to the host. After a draft (a CHECK), before anything else is run.
+  [[nodiscard]] Result<double> probability(int32_t token);
+
   // The session went back to `position`, which is 0 or in reach.
   void truncate(int64_t position);
   // The earliest position, but 0, that the head can go back to without a pass of the model.
@@ -82,6 +86,7 @@ class DraftHead {
   int32_t next_ = -1;        // the token that the last of them was given
   int64_t depth_ = 0;        // drafts since the last pass
   int64_t last_row_ = 0;     // of the last draft among the outputs
+  Activation last_logits_;   // its row, where the executor has it
   DraftObserver observer_;
 };
 

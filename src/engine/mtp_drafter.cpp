@@ -15,7 +15,10 @@ Result<std::vector<Draft>> MtpDrafter::propose(int64_t depth, const ConfidenceGa
   int32_t token = pending_;
   for (int64_t d = 0; d < depth; ++d) {
     TRY_ASSIGN(const kernels::Pick pick, session_.draft(token));
-    const Draft draft{.token = pick.token, .probability = std::nullopt, .margin = pick.margin};
+    Draft draft{.token = pick.token, .probability = std::nullopt, .margin = pick.margin};
+    if (gate.least_probability > 0) {
+      TRY_ASSIGN(draft.probability, session_.draft_probability(pick.token));
+    }
     if (!gate.passes(draft)) break;
     drafts.push_back(draft);
     token = draft.token;

@@ -1,5 +1,6 @@
 // Drafts by the model's own head for it (multi-token prediction): the drafter of checkpoints that
-// have one (engine/draft_head.h). It knows the margin of each draft, and no probability.
+// have one (engine/draft_head.h). It knows the margin of each draft,
+// and its probability where the gate asks for one, which takes all logits to the host.
 #pragma once
 
 #include "engine/drafter.h"

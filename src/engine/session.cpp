@@ -294,6 +294,11 @@ Result<kernels::Pick> Session::draft(int32_t token) {
   return explained(model_, checked(pick));
 }
 
+Result<double> Session::draft_probability(int32_t token) {
+  RECKON_CHECK(draft_head_ != nullptr);
+  return draft_head_->probability(token);
+}
+
 void Session::observe_drafts(DraftObserver observer) {
   RECKON_CHECK(draft_head_ != nullptr && plan_.shape.logit_rows == LogitRows::kAll);
   draft_head_->observe(std::move(observer));

@@ -118,6 +118,8 @@ class Session {
   // token after `token`. The first call after a pass gives the token picked there, each further one
   // the draft before. The last logits stay. Errors: see DraftHead::draft().
   [[nodiscard]] Result<kernels::Pick> draft(int32_t token);
+  // How sure the head is of the token that draft() just gave: see DraftHead::probability().
+  [[nodiscard]] Result<double> draft_probability(int32_t token);
   // Of every row of the head, in a session made for LogitRows::kAll.
   void observe_drafts(DraftObserver observer);
 

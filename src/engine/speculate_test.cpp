@@ -143,6 +143,40 @@ TEST_P(MtpSpeculation, GivesTheTokensOfPlainDecodeBehindEveryGate) {
   }
 }
 
+TEST_P(MtpSpeculation, IsHeldBackWhereTheHeadIsUnsure) {
+  const Request request = request_of(longest_prompt(*model_), 32);
+  const auto drafts = [&](const char* gate) {
+    Assignments assignments = drafting("mtp", "3");
+    assignments.push_back(fmt::format("decode.confidence={}", gate));
+    return outcome(*model_, assignments, request).generation.speculation->drafting_passes();
+  };
+  const int64_t all = drafts("off");
+  EXPECT_GT(all, 0);
+  EXPECT_EQ(drafts("prob:0.0001"), all);
+  EXPECT_LT(drafts("prob:0.99"), all);
+  EXPECT_EQ(drafts("margin:1000"), 0);
+}
+
+// The probabilities that the head gives to all tokens add up to one.
+TEST_P(MtpSpeculation, ProbabilitiesAreThoseOfASoftmax) {
+  SessionShape shape{64, 16};
+  shape.drafts = true;
+  const auto session = make_session(*model_, {"decode.drafter=none"}, shape);
+  const std::vector<int32_t> prompt = longest_prompt(*model_);
+  ASSERT_TRUE(session->append(std::span(prompt).first(20)).ok());
+  const auto pick = session->draft(prompt[20]);
+  ASSERT_TRUE(pick.ok()) << pick.error().message;
+  double sum = 0;
+  double highest = 0;
+  for (int32_t token = 0; token < model_->model().info().vocabulary; ++token) {
+    const double probability = session->draft_probability(token).value();
+    sum += probability;
+    highest = std::max(highest, probability);
+  }
+  EXPECT_NEAR(sum, 1, 1e-6);
+  EXPECT_EQ(session->draft_probability(pick->token).value(), highest);
+}
+
 TEST_P(MtpSpeculation, DraftsByDefaultWhereThereIsAHead) {
   EXPECT_EQ(make_session(*model_, {}, {256})->plan().shape.verify_rows, 2);
   const auto without = open_model(golden_path(GetParam()));
