@@ -13,9 +13,10 @@ using testing::StartsWith;
 
 TEST(CheckOracle, PassesOnEveryRecordedCase) {
   Sandbox sandbox;
-  for (const char* name :
-       {"oracle/llama-s0", "oracle/llama-s1", "oracle/qwen3-s0", "oracle/llama-h48-tied",
-        "oracle/llama-h48-untied", "oracle/qwen3-h80", "gguf/tiny-llama-mixed.gguf"}) {
+  for (const char* name : {"oracle/llama-s0", "oracle/llama-s1", "oracle/qwen3-s0",
+                           "oracle/llama-h48-tied", "oracle/llama-h48-untied", "oracle/qwen3-h80",
+                           "oracle/qwen3_5-h40", "oracle/qwen3_5_moe-h36", "oracle/qwen3_next-h32",
+                           "gguf/tiny-llama-mixed.gguf", "gguf/tiny-qwen35moe.gguf"}) {
     const Finished finished = sandbox.run({"check-oracle", golden(name)});
     EXPECT_EQ(finished.code, 0) << name << finished.err;
     ASSERT_FALSE(finished.out.empty()) << name;

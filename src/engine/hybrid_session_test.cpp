@@ -56,7 +56,7 @@ TEST_P(HybridSession, GoesBackToEveryPosition) {
       EXPECT_TRUE(same_bits({logits->begin(), logits->end()}, row(expected, p))) << p;
       // Another token, taken back, leaves nothing behind.
       if (p + 1 < kTokens) {
-        ASSERT_TRUE(session->decode((tokens[p] + 1) % 200).ok());
+        ASSERT_TRUE(session->decode((tokens[p] + 1) % 90).ok());
         ASSERT_TRUE(session->truncate(static_cast<int64_t>(p + 1)).ok());
         const auto next = session->decode(tokens[p + 1]);
         EXPECT_TRUE(same_bits({next->begin(), next->end()}, row(expected, p + 1))) << p;
@@ -77,7 +77,7 @@ TEST_P(HybridSession, KeepsAnyNumberOfVerifiedRows) {
   for (size_t kept = 1; position + 4 < tokens.size(); kept = kept % 4 + 1) {
     std::vector<int32_t> rows(tokens.begin() + static_cast<ptrdiff_t>(position),
                               tokens.begin() + static_cast<ptrdiff_t>(position + 4));
-    for (size_t r = kept; r < 4; ++r) rows[r] = (rows[r] + 7) % 200;
+    for (size_t r = kept; r < 4; ++r) rows[r] = (rows[r] + 7) % 90;
     const auto logits = session->verify(rows);
     ASSERT_TRUE(logits.ok()) << logits.error().message;
     for (size_t r = 0; r < kept; ++r) {

@@ -92,8 +92,9 @@ inline std::vector<std::string> oracle_folders() {
 }
 // Of those with recurrent state and a head that drafts.
 inline std::vector<std::string> hybrid_folders() {
-  return {"oracle/qwen3_5-s0", "oracle/qwen3_5-s1", "oracle/qwen3_5_moe-s0",
-          "oracle/qwen3_next-s0"};
+  return {"oracle/qwen3_5-s0",     "oracle/qwen3_5-s1",      "oracle/qwen3_5-h40",
+          "oracle/qwen3_5_moe-s0", "oracle/qwen3_5_moe-h36", "oracle/qwen3_next-s0",
+          "oracle/qwen3_next-h32"};
 }
 inline std::vector<std::string> oracle_ggufs() {
   return {"gguf/tiny-llama-mixed.gguf", "gguf/tiny-llama-v2.gguf", "gguf/tiny-qwen3.gguf"};

@@ -97,8 +97,11 @@ class HybridGguf {
     }
     number("ssm.inner_size",
            static_cast<uint32_t>(size("linear_num_value_heads") * size("linear_value_head_dim")));
-    number("rope.dimension_count", static_cast<uint32_t>(size("head_dim") / 4));
-    real("rope.freq_base", 1e7F);
+    const nlohmann::json& rope = config_["rope_parameters"];
+    const double dims =
+        config_["head_dim"].get<double>() * rope["partial_rotary_factor"].get<double>();
+    number("rope.dimension_count", static_cast<uint32_t>(dims));
+    real("rope.freq_base", rope["rope_theta"].get<float>());
     real("attention.layer_norm_rms_epsilon", config_["rms_norm_eps"].get<float>());
     std::vector<bool> recurrent;
     for (const auto& type : config_["layer_types"]) recurrent.push_back(type == "linear_attention");

@@ -31,7 +31,7 @@ from transformers.models.qwen3_next.configuration_qwen3_next import Qwen3NextCon
 STEPS = 24
 DEPTH = 3  # drafts behind prompt 3
 SMALLEST_MARGIN = 2e-3  # of the two highest logits on a greedy path, and of a draft
-LENGTHS = (1, 4, 19, 48, 33, 150)
+LENGTHS = (1, 3, 11, 48, 5, 70)
 
 DELTA, FULL = "linear_attention", "full_attention"
 COMMON = {
@@ -53,27 +53,28 @@ def _rope(base, share, sections=None):
 CASES = {
     # One key head for three value heads of another size; attends first, and every other layer.
     "qwen3_5-h40": (Qwen3_5TextConfig, 1, LENGTHS, {
-        "hidden_size": 40, "intermediate_size": 72, "num_hidden_layers": 4, "vocab_size": 205,
+        "hidden_size": 40, "intermediate_size": 36, "num_hidden_layers": 4, "vocab_size": 97,
         "layer_types": [FULL, DELTA, FULL, DELTA], "num_attention_heads": 3,
         "num_key_value_heads": 1, "head_dim": 24, "linear_num_key_heads": 1,
         "linear_num_value_heads": 3, "linear_key_head_dim": 24, "linear_value_head_dim": 16,
         "linear_conv_kernel_dim": 3, "tie_word_embeddings": True,
         "rope_parameters": _rope(1e4, 0.5, [2, 2, 2]),
     }),
-    # As many key heads as value heads; five experts of odd widths; ends without attention.
-    "qwen3_5_moe-h48": (Qwen3_5MoeTextConfig, 2, LENGTHS, {
-        "hidden_size": 48, "num_hidden_layers": 3, "vocab_size": 203,
-        "layer_types": [DELTA, FULL, DELTA], "num_attention_heads": 6, "num_key_value_heads": 3,
+    # As many key heads as value heads; five experts of an odd width; ends without attention.
+    "qwen3_5_moe-h36": (Qwen3_5MoeTextConfig, 2, LENGTHS, {
+        "hidden_size": 36, "num_hidden_layers": 3, "vocab_size": 97,
+        "layer_types": [DELTA, FULL, DELTA], "num_attention_heads": 4, "num_key_value_heads": 2,
         "head_dim": 16, "linear_num_key_heads": 3, "linear_num_value_heads": 3,
         "linear_key_head_dim": 12, "linear_value_head_dim": 20, "linear_conv_kernel_dim": 4,
-        "num_experts": 5, "num_experts_per_tok": 2, "moe_intermediate_size": 20,
-        "shared_expert_intermediate_size": 28, "rope_parameters": _rope(1e6, 0.25, [1, 1, 0]),
+        "num_experts": 5, "num_experts_per_tok": 2, "moe_intermediate_size": 13,
+        "shared_expert_intermediate_size": 20, "rope_parameters": _rope(1e6, 0.25, [1, 1, 0]),
     }),
-    # Every expert but one is picked, weights of all of them; three value heads a key head.
+    # Every expert but one is picked, by weights that are not divided by their sum; a KV head for
+    # each query head; three value heads a key head.
     "qwen3_next-h32": (Qwen3NextConfig, 3, LENGTHS, {
-        "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 4, "vocab_size": 209,
-        "layer_types": [DELTA, DELTA, FULL, DELTA], "num_attention_heads": 4,
-        "num_key_value_heads": 4, "head_dim": 20, "linear_num_key_heads": 2,
+        "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 4, "vocab_size": 97,
+        "layer_types": [DELTA, DELTA, FULL, DELTA], "num_attention_heads": 3,
+        "num_key_value_heads": 3, "head_dim": 20, "linear_num_key_heads": 2,
         "linear_num_value_heads": 6, "linear_key_head_dim": 16, "linear_value_head_dim": 8,
         "linear_conv_kernel_dim": 5, "num_experts": 4, "num_experts_per_tok": 3,
         "moe_intermediate_size": 12, "shared_expert_intermediate_size": 24,
@@ -82,14 +83,20 @@ CASES = {
     # For a GGUF file that llama.cpp runs as well: key and value heads of one size, byte-level
     # vocabulary.
     "tiny-qwen35moe": (Qwen3_5MoeTextConfig, 4, (1, 2, 9, 24), {
-        "hidden_size": 32, "num_hidden_layers": 3, "vocab_size": 256,
-        "layer_types": [DELTA, FULL, DELTA], "num_attention_heads": 4, "num_key_value_heads": 2,
+        "hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 256,
+        "layer_types": [DELTA, FULL], "num_attention_heads": 2, "num_key_value_heads": 1,
         "head_dim": 16, "linear_num_key_heads": 2, "linear_num_value_heads": 6,
         "linear_key_head_dim": 16, "linear_value_head_dim": 16, "linear_conv_kernel_dim": 4,
-        "num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 16,
-        "shared_expert_intermediate_size": 24, "rope_parameters": _rope(1e6, 0.5, [2, 1, 1]),
+        "num_experts": 5, "num_experts_per_tok": 2, "moe_intermediate_size": 12,
+        "shared_expert_intermediate_size": 16, "rope_parameters": _rope(1e6, 0.5, [2, 1, 1]),
     }),
 }
+
+
+def take_plain_loops(config):
+    """Attention and experts in simple tensor operations, whatever their sizes."""
+    config._attn_implementation = "eager"
+    config._experts_implementation = "eager"
 
 
 class DraftHead(nn.Module):
@@ -100,7 +107,7 @@ class DraftHead(nn.Module):
         config = type(model.config)(
             **{**model.config.to_dict(), "num_hidden_layers": 1, "layer_types": [FULL]}
         )
-        config._attn_implementation = "eager"
+        take_plain_loops(config)
         hidden = config.hidden_size
         norm = type(model.model.norm)
         self.decoder = type(model.model)(config)
@@ -215,7 +222,7 @@ def make_case(name, out):
     kind, seed, lengths, values = CASES[name]
     generator = torch.Generator().manual_seed(seed)
     config = kind(**COMMON, **values)
-    config._attn_implementation = "eager"
+    take_plain_loops(config)
     model = AutoModelForCausalLM.from_config(config).to(torch.float32).eval()
     head = DraftHead(model).to(torch.float32).eval()
     randomise(model, generator)
