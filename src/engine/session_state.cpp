@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "engine/session.h"
+#include "formats/file_error.h"
 #include "kernels/variants.h"
 #include "tensor/dtype.h"
 
@@ -67,7 +68,8 @@ StateRows rows_of(const BufferSpec& spec, const PositionRange& range) {
 
 std::string difference(const StateFile& file, std::string_view what, std::string_view saved,
                        std::string_view here) {
-  return fmt::format("{}: saved with {} {}; here it is {}", file.path(), what, saved, here);
+  return fmt::format("{}: saved with {} {}; here it is {}", file.path(), what, printable(saved),
+                     here);
 }
 
 Status check_numerics(const StateFile& file, const StateIdentity& saved, const StateIdentity& here,
@@ -92,7 +94,7 @@ Status check_identity(const StateFile& file, const StateIdentity& here,
   const StateIdentity& saved = file.contents().identity;
   if (saved.model != here.model) {
     return refused(fmt::format("{}: the state of another model (its content is {}, this one's {})",
-                               file.path(), saved.model, here.model));
+                               file.path(), printable(saved.model), here.model));
   }
   if (saved.weights != here.weights) {
     return refused(difference(file, "weights in", saved.weights, here.weights));

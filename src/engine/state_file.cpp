@@ -141,7 +141,8 @@ Result<StateIdentity> identity_of(const JsonNode& header) {
   TRY_ASSIGN(const JsonNode numerics, header.member("numerics"));
   if (!numerics.is_object()) return numerics.error("is no object");
   for (const auto& [key, value] : numerics.value().items()) {
-    TRY_ASSIGN(identity.numerics[key], numerics.string(key));
+    if (!value.is_string()) return numerics.error("has a value that is no string");
+    identity.numerics[key] = value.get<std::string>();
   }
   return identity;
 }

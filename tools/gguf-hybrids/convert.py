@@ -79,8 +79,8 @@ def tensor_names(case: pathlib.Path) -> list[str]:
         return list(file.keys())
 
 
-def convert(source: pathlib.Path, case: pathlib.Path, out: pathlib.Path, outtype: str) -> pathlib.Path:
-    """Runs the converter on one case; the GGUF file."""
+def convert(source: pathlib.Path, case: pathlib.Path, out: pathlib.Path, outtype: str) -> None:
+    """Runs the converter on one case."""
     sys.path[:0] = [str(source), str(source / "gguf-py")]
     from conversion import base
 
@@ -96,7 +96,6 @@ def convert(source: pathlib.Path, case: pathlib.Path, out: pathlib.Path, outtype
         runpy.run_path(script, run_name="__main__")
     for kind in ("json", "safetensors"):
         shutil.copy(case / f"oracle.{kind}", out / f"{case.name}.oracle.{kind}")
-    return gguf
 
 
 def main() -> None:
