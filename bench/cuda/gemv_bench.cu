@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -316,10 +317,14 @@ std::vector<GemvTuning> candidates(const GemvDevice& device, const Shape& shape,
         if (bytes < kLeastBytes || bytes > kMostBytes) continue;
         for (const int slots : {2, 3, 4, 6}) {
           const GemvTuning wanted{cluster, blocks, tiles, slots};
-          const GemvTuning got =
+          GemvTuning got =
               gemv_geometry(device, shape.type, rows, shape.k, strips_of(shape.n), wanted).tuning;
-          if (got.cluster == cluster && got.blocks_per_sm == blocks && got.stage_tiles == tiles &&
-              got.slots == slots) {
+          if (got.cluster != cluster || got.blocks_per_sm != blocks || got.stage_tiles != tiles ||
+              got.slots != slots) {
+            continue;
+          }
+          for (const int early : std::set<int>{1, 2, slots - 1, slots}) {
+            got.early_slots = early;
             all.push_back(got);
           }
         }
@@ -330,9 +335,9 @@ std::vector<GemvTuning> candidates(const GemvDevice& device, const Shape& shape,
 }
 
 void print_result(const char* what, const Result& r, int64_t bytes) {
-  std::printf("  %s%.2f us %.2f TB/s c%d b%d t%d s%d (%d)", what, r.us,
+  std::printf("  %s%.2f us %.2f TB/s c%d b%d t%d s%d e%d (%d)", what, r.us,
               static_cast<double>(bytes) / r.us * 1e-6, r.tuning.cluster, r.tuning.blocks_per_sm,
-              r.tuning.stage_tiles, r.tuning.slots, r.blocks);
+              r.tuning.stage_tiles, r.tuning.slots, r.tuning.early_slots, r.blocks);
 }
 
 // Overlapped times of every candidate and, first, of the default geometry.
@@ -352,10 +357,11 @@ void sweep_shape(Timer& timer, const GemvDevice& device, const Shape& shape, FIL
     for (const GemvTuning& tuning : candidates(device, shape, rows)) {
       results.push_back(measure(tuning));
       const Result& r = results.back();
-      std::fprintf(log, "%s,%ld,%ld,%d,%ld,%d,%d,%d,%d,%d,%.2f\n", name_of(shape.type),
+      std::fprintf(log, "%s,%ld,%ld,%d,%ld,%d,%d,%d,%d,%d,%d,%.2f\n", name_of(shape.type),
                    static_cast<long>(shape.n), static_cast<long>(shape.k),
                    static_cast<int>(shape.form), static_cast<long>(rows), r.tuning.cluster,
-                   r.tuning.blocks_per_sm, r.tuning.stage_tiles, r.tuning.slots, r.blocks, r.us);
+                   r.tuning.blocks_per_sm, r.tuning.stage_tiles, r.tuning.slots,
+                   r.tuning.early_slots, r.blocks, r.us);
     }
     // Last, when the clocks have settled.
     print_result("default ", measure(gemv_tuning(device, shape.type, rows, shape.k, units)),
@@ -391,12 +397,12 @@ int run(int argc, char** argv) {
   }
   if (mode.starts_with("check")) return 0;
   Timer timer;
-  if (mode == "one") {  // N K ROWS CLUSTER BLOCKS TILES SLOTS [OVERLAP]: p4 for a profiler
-    if (argc < 9) return 2;
+  if (mode == "one") {  // N K ROWS CLUSTER BLOCKS TILES SLOTS EARLY [OVERLAP]: p4 for a profiler
+    if (argc < 10) return 2;
     const ShapeData data({TileType::kP4, std::atoi(argv[2]), std::atoi(argv[3])});
     const GemvTuning tuning{std::atoi(argv[5]), std::atoi(argv[6]), std::atoi(argv[7]),
-                            std::atoi(argv[8])};
-    const GemvOrder order = argc > 9 ? GemvOrder::kOverlap : GemvOrder::kSerial;
+                            std::atoi(argv[8]), std::atoi(argv[9])};
+    const GemvOrder order = argc > 10 ? GemvOrder::kOverlap : GemvOrder::kSerial;
     std::printf("%.2f us\n",
                 data.time_us(timer, device, std::atoi(argv[4]), order, &tuning, 40, 5));
     return 0;

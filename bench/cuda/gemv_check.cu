@@ -264,7 +264,7 @@ void check_shape(const GemvDevice& device, TileType type, int64_t n, int64_t k, 
         for (const int64_t rows : {1, 7, 16}) {
           for (const int slots : {2, 7}) {
             const GemvTuning tuning =
-                slots == 2 ? GemvTuning{cluster, 1, 3, slots} : GemvTuning{cluster, 2, 4, slots};
+                slots == 2 ? GemvTuning{cluster, 1, 3, slots, 1} : GemvTuning{cluster, 2, 4, slots};
             compare(plain(m, 2, rows, &tuning, GemvOrder::kOverlap), 2, rows,
                     "cluster " + std::to_string(cluster));
           }

@@ -71,6 +71,7 @@ struct GemvTuning {
   int blocks_per_sm = 2;  // resident at once; what the grid is sized for
   int stage_tiles = 4;    // the most tiles that one copy brings a warp, 1 ... 8
   int slots = 3;          // copies in flight a warp, 2 ... 16
+  int early_slots = 16;   // of them, those that do not wait until x has been read: at most `slots`
 };
 
 struct GemvParams {

@@ -19,7 +19,7 @@ struct GemvKernelArgs {
   int parts;  // weights a unit: 2 for SwiGLU
   int units;  // strips, over all weights (of one weight for SwiGLU)
   int rows, slab_rows, k, k_tiles;
-  int cluster, slots, stage_tiles, stages;
+  int cluster, slots, early_slots, stage_tiles, stages;
   bool x_aligned;  // rows of x may be read 16 bytes at a time
   GemvShared shared;
 };

@@ -150,32 +150,44 @@ __device__ __forceinline__ uint64_t evict_first_policy() {
   return policy;
 }
 
-// Called by a whole warp: each of lanes 0 ... lanes - 1 starts copying `bytes` (a multiple of 16,
-// 0 allowed) to shared memory; its `barrier` completes a phase when they have landed.
-__device__ __forceinline__ void copy_stages(uint32_t to, const uint8_t* from, uint32_t bytes,
-                                            uint32_t barrier, uint64_t policy, uint32_t lane,
-                                            uint32_t lanes) {
+// Called by a whole warp: each of lanes 0 ... lanes - 1 starts copying kCopies times `bytes` (a
+// multiple of 16, 0 allowed), `step` bytes apart in shared memory; its `barrier` completes a phase
+// when all have landed.
+template <int kCopies>
+__device__ __forceinline__ void copy_stages(uint32_t to, uint32_t step,
+                                            const uint8_t* const (&from)[kCopies],
+                                            const uint32_t (&bytes)[kCopies], uint32_t barrier,
+                                            uint64_t policy, uint32_t lane, uint32_t lanes) {
 #if __CUDA_ARCH__ >= 900
   if (lane < lanes) {
-    barrier_expect(barrier, bytes);
-    if (bytes > 0) {
+    uint32_t all = 0;
+#pragma unroll
+    for (int c = 0; c < kCopies; ++c) all += bytes[c];
+    barrier_expect(barrier, all);
+#pragma unroll
+    for (int c = 0; c < kCopies; ++c) {
+      if (bytes[c] == 0) continue;
       asm volatile(
           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
-          " [%0], [%1], %2, [%3], %4;" ::"r"(to),
-          "l"(from), "r"(bytes), "r"(barrier), "l"(policy)
+          " [%0], [%1], %2, [%3], %4;" ::"r"(to + c * step),
+          "l"(from[c]), "r"(bytes[c]), "r"(barrier), "l"(policy)
           : "memory");
     }
   }
 #else
   for (uint32_t i = 0; i < lanes; ++i) {
     const uint32_t to_i = __shfl_sync(0xffffffffu, to, i);
-    const uint32_t bytes_i = __shfl_sync(0xffffffffu, bytes, i);
     const uint32_t barrier_i = __shfl_sync(0xffffffffu, barrier, i);
-    const uint64_t from_i = __shfl_sync(0xffffffffu, reinterpret_cast<uint64_t>(from), i);
-    for (uint32_t at = lane * 16; at < bytes_i; at += 512) {
-      asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(to_i + at),
-                   "l"(from_i + at), "l"(policy)
-                   : "memory");
+#pragma unroll
+    for (int c = 0; c < kCopies; ++c) {
+      const uint32_t bytes_i = __shfl_sync(0xffffffffu, bytes[c], i);
+      const uint64_t from_i = __shfl_sync(0xffffffffu, reinterpret_cast<uint64_t>(from[c]), i);
+      for (uint32_t at = lane * 16; at < bytes_i; at += 512) {
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(
+                         to_i + c * step + at),
+                     "l"(from_i + at), "l"(policy)
+                     : "memory");
+      }
     }
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier_i)
                  : "memory");

@@ -43,7 +43,8 @@ bool place(const GemvDevice& device, TileType type, int64_t rows, int tiles, int
             device.resident_clusters[std::countr_zero(static_cast<unsigned>(cluster))][blocks - 1];
         if (slots == 0 || clusters == 0) continue;
         geometry->fits = true;
-        geometry->tuning = {cluster, blocks, stage_tiles, slots};
+        geometry->tuning = {cluster, blocks, stage_tiles, slots,
+                            std::clamp(tuning.early_slots, 1, slots)};
         geometry->slab_rows = slab_rows;
         geometry->shared = gemv_shared(type, slab_rows, slice, stage_tiles, slots);
         const int64_t batches = (units + cluster - 1) / cluster;
@@ -94,6 +95,9 @@ constexpr int kTilesInFlight = 24;
 // Up to so many columns of x, a block reads all of it or shares it with one other; of more, with
 // three.
 constexpr int64_t kShortX = 4096;
+// Up to so many rows, a warp of p4 takes one strip at a time, beyond two: one block a
+// multiprocessor keeps it busy then.
+constexpr int64_t kFewRows = 8;
 // Where the strips are few, one block a multiprocessor always.
 constexpr int64_t kFewRounds = 3;
 
@@ -109,24 +113,31 @@ GemvTuning one_block_p4(const GemvDevice& device, int64_t rows, int64_t k, int64
     const int cluster = !clusters || alone ? 1 : k <= kShortX ? 2 : 4;
     return {cluster, 1, stage, kTilesInFlight / stage};
   }
-  return {clusters ? 8 : 1, 1, 6, rows <= 8 ? kTilesInFlight / stage : stage == 6 ? 3 : 4};
+  if (rows > kFewRows) {
+    const GemvTuning long_stages{clusters ? 8 : 1, 1, 6, 3, 1};
+    const int slab = gemv_geometry(device, TileType::kP4, rows, k, units, long_stages).slab_rows;
+    if (slab == std::min<int64_t>(rows, kGemvSlabRows)) return long_stages;
+    return {clusters ? 8 : 1, 1, 3, 3, 1};
+  }
+  return {clusters ? 8 : 1, 1, 6, kTilesInFlight / stage, 2};
 }
 
 }  // namespace
 
 // Measured on an H200 (132 multiprocessors, CUDA 13.0, 2026-11-30): 34816x5120, 5120x17408,
-// 16384x5120, 5120x6144 and the matrices of llama-8b at 1, 4, 8 and 16 rows, overlapped, every
-// cluster x {1, 2} blocks x 2 ... 7 tiles x 2 ... 6 slots (gemv_bench sweep). At several rows what
-// is taken is within 6% of the best, but for 128256x4096 at 4 and 8 (11%). At one row it is what
-// whole decode steps of llama-8b are fastest with, which is not what each matrix alone is:
-// docs/performance-gpu.md.
+// 16384x5120 and 5120x6144 at 1, 4, 8 and 16 rows, overlapped, clusters of 4 and 8 x {1, 2} blocks
+// x 2 ... 7 tiles x 2 ... 6 slots (gemv_bench sweep); early slots for the best of those alone. At
+// one row it is what whole decode steps of llama-8b are fastest with, which is not what each matrix
+// alone is: docs/performance-gpu.md.
 // - One row: clusters of 2 use every multiprocessor; 4 run on 120 of them, and read less of
 //   a long x. Blocks by themselves need not wait until two neighbours have room: 4096x4096, which
 //   comes behind attention.
 // - More rows: clusters of 8, each block then reads and converts an eighth of x.
 // - Two blocks a multiprocessor are faster by up to 20% where there are several rounds of strips,
 //   but a round of theirs is twice as many strips.
-// - p8 with several rows, f16 and bf16: one block, whatever the shape.
+// - Of p4, the last copies of the first fill wait for x where blocks come two a multiprocessor or
+//   rows are several: up to 6% faster. At one row and one block it is up to 5% slower.
+// - p4 with more than 8 rows, p8 with several, f16 and bf16: one block, whatever the shape.
 GemvTuning gemv_tuning(const GemvDevice& device, TileType type, int64_t rows, int64_t k,
                        int64_t units) {
   const bool clusters = device.compute_capability >= 90;
@@ -135,8 +146,8 @@ GemvTuning gemv_tuning(const GemvDevice& device, TileType type, int64_t rows, in
   const bool p4 = type == TileType::kP4;
   if (!p4 && rows > 1) return {cluster, 1, 4, 4};
   const GemvTuning one = p4 ? one_block_p4(device, rows, k, units) : GemvTuning{cluster, 1, 4, 4};
-  const GemvTuning two =
-      p4 ? GemvTuning{cluster, 2, 4, rows == 1 ? 4 : 3} : GemvTuning{cluster, 2, 2, 5};
+  if (p4 && rows > kFewRows) return one;
+  const GemvTuning two = p4 ? GemvTuning{cluster, 2, 4, 4, 3} : GemvTuning{cluster, 2, 2, 5};
   const int64_t rounds_of_one = rounds(device, type, rows, k, units, one);
   const int64_t rounds_of_two = rounds(device, type, rows, k, units, two);
   if (rounds_of_two == INT64_MAX) return one;

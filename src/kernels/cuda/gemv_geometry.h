@@ -34,6 +34,11 @@ constexpr int n_tiles_of(int columns) {
   return columns <= 8 ? 1 : 2;
 }
 
+// Strips that a multiplying warp takes at once, reading x for all of them.
+constexpr int strips_together(TileType type, int columns) {
+  return type == TileType::kP4 && columns == 16 ? 2 : 1;
+}
+
 // First tile of segment s (s = kGemvSegments: one past the last) of a K of `tiles` tiles. Part of
 // the canonical order.
 RECKON_HOST_DEVICE constexpr int segment_begin(int s, int tiles) {
@@ -43,14 +48,15 @@ RECKON_HOST_DEVICE constexpr int segment_begin(int s, int tiles) {
 // Shared memory of one block, in bytes from its start. Rows of x are a slice of K: the segments of
 // this block's rank in its cluster.
 struct GemvShared {
-  int stage = 0;     // bytes of one warp's stage; the ring [slots, warps, stage] is at 0
+  int stage = 0;     // bytes of one warp's stage: [strips together, tiles]; the ring [slots, warps,
+                     // stage] is at 0
   int x_row = 0;     // bytes between rows of x; 16 modulo 128, so that 8 rows share no bank
   int x_plane = 0;   // between the high and the low bf16 halves
   int x = 0;         // [planes, rows, x_row]
   int meta = 0;      // [tiles of the slice, 8 * n_tiles] of {scale, sum} float2
   int partials = 0;  // [partial slots, segments, n_tiles, 32] float4
   int barriers = 0;  // [slots, warps] stage arrived, [slots] stage read, [partial slots] partial
-                     // sums arrived, [partial slots] partial sums read
+                     // sums arrived, [partial slots] partial sums read, x read
   int bytes = 0;
 };
 
@@ -61,16 +67,16 @@ constexpr bool has_meta(TileType type) {
 // slice_tiles: the widest slice of K in the cluster.
 constexpr GemvShared gemv_shared(TileType type, int rows, int slice_tiles, int stage_tiles,
                                  int slots) {
-  const int n_tiles = n_tiles_of(columns_for(rows));
+  const int columns = columns_for(rows), n_tiles = n_tiles_of(columns);
   GemvShared s;
-  s.stage = stage_tiles * static_cast<int>(tile_bytes(type));
+  s.stage = strips_together(type, columns) * stage_tiles * static_cast<int>(tile_bytes(type));
   s.x = kGemvWarps * slots * s.stage;
   s.x_row = slice_tiles * 128 + 16;
   s.x_plane = rows * s.x_row;
   s.meta = s.x + s.x_plane * (type == TileType::kBf16 ? 2 : 1);
   s.partials = s.meta + (has_meta(type) ? slice_tiles * 8 * n_tiles * 8 : 0);
   s.barriers = s.partials + kGemvPartialSlots * kGemvSegments * n_tiles * 512;
-  s.bytes = s.barriers + ((kGemvWarps + 1) * slots + 2 * kGemvPartialSlots) * 8;
+  s.bytes = s.barriers + ((kGemvWarps + 1) * slots + 2 * kGemvPartialSlots + 1) * 8;
   return s;
 }
 

@@ -33,6 +33,8 @@ void expect_sound(const GemvDevice& device, TileType type, int64_t rows, int64_t
   EXPECT_GE(geometry.blocks, tuning.cluster) << what;
   EXPECT_LE(tuning.cluster, device.compute_capability >= 90 ? 8 : 1) << what;
   EXPECT_GE(tuning.slots, 2) << what;
+  EXPECT_GE(tuning.early_slots, 1) << what;
+  EXPECT_LE(tuning.early_slots, tuning.slots) << what;
   EXPECT_GE(geometry.stages * tuning.stage_tiles, widest_segment(static_cast<int>(tiles_of(k))))
       << what;
   EXPECT_GE(geometry.slab_rows, 1) << what;
@@ -48,6 +50,7 @@ TEST(GemvGeometry, FitsTheDevice) {
             expect_sound(device, type, rows, k, units, gemv_tuning(device, type, rows, k, units));
             expect_sound(device, type, rows, k, units, {8, 2, 8, 16});
             expect_sound(device, type, rows, k, units, {1, 1, 1, 2});
+            expect_sound(device, type, rows, k, units, {2, 1, 2, 4, 0});
           }
         }
       }
@@ -63,6 +66,13 @@ TEST(GemvGeometry, TakesOneBlockWhereTwoWouldComputeMore) {
   EXPECT_EQ(blocks(8, 1024), 2);  // 128: 9 rounds, or 5
   EXPECT_EQ(blocks(1, 320), 1);   // 80 batches of 4: 3 rounds of 30, 2 of 132 clusters of 2
   EXPECT_EQ(blocks(1, 2176), 2);
+}
+
+TEST(GemvGeometry, ReadsWeightsOnceForSixteenRows) {
+  for (const int64_t k : {4096, 17408, 24576, 28672, 32768}) {
+    const GemvTuning tuning = gemv_tuning(h200(), TileType::kP4, 16, k, 320);
+    EXPECT_EQ(gemv_geometry(h200(), TileType::kP4, 16, k, 320, tuning).slab_rows, 16) << k;
+  }
 }
 
 TEST(GemvGeometry, LeavesRoomForTheNextMatmulOfADecodeStep) {

@@ -27,113 +27,128 @@ __device__ __forceinline__ uint32_t bits_of(__nv_bfloat162 v) {
   return *reinterpret_cast<const uint32_t*>(&v);
 }
 
-// A lane's 16 columns, 2 a word.
-__device__ __forceinline__ void store_operands(uint32_t to, const uint32_t (&words)[2][4]) {
-  store_shared_16(to, words[0]);
-  store_shared_16(to + 16, words[1]);
-}
+// A lane's columns of a tile: 4t ... 4t + 3 of each 16, t = lane % 4. Four lanes so read 64
+// neighbouring bytes at a time.
+struct LaneColumns {
+  float4 of16[4];
+};
 
-// 16 columns as the sum of two bf16 each: the high halves at `to`, the low ones at `to` + `plane`.
-__device__ __forceinline__ void store_split(const float4 (&v)[4], uint32_t to, uint32_t plane) {
-  uint32_t high[2][4], low[2][4];
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const float in[8] = {v[2 * i].x,     v[2 * i].y,     v[2 * i].z,     v[2 * i].w,
-                         v[2 * i + 1].x, v[2 * i + 1].y, v[2 * i + 1].z, v[2 * i + 1].w};
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const __nv_bfloat16 a = __float2bfloat16_rn(in[2 * j]);
-      const __nv_bfloat16 b = __float2bfloat16_rn(in[2 * j + 1]);
-      high[i][j] = bits_of(__halves2bfloat162(a, b));
-      low[i][j] = bits_of(__floats2bfloat162_rn(__fsub_rn(in[2 * j], __bfloat162float(a)),
-                                                __fsub_rn(in[2 * j + 1], __bfloat162float(b))));
-    }
-  }
-  store_operands(to, high);
-  store_operands(to + plane, low);
+// Columns 16i + 4t ... + 3 as the sum of two bf16 each: the high halves at `to`, the low ones at
+// `to` + `plane`.
+__device__ __forceinline__ void store_split(float4 v, uint32_t to, uint32_t plane) {
+  const __nv_bfloat162 a = __floats2bfloat162_rn(v.x, v.y), b = __floats2bfloat162_rn(v.z, v.w);
+  const float2 fa = __bfloat1622float2(a), fb = __bfloat1622float2(b);
+  store_shared_8(to, make_uint2(bits_of(a), bits_of(b)));
+  store_shared_8(
+      to + plane,
+      make_uint2(bits_of(__floats2bfloat162_rn(__fsub_rn(v.x, fa.x), __fsub_rn(v.y, fa.y))),
+                 bits_of(__floats2bfloat162_rn(__fsub_rn(v.z, fb.x), __fsub_rn(v.w, fb.y)))));
 }
 
 __device__ __forceinline__ float largest_of(float4 v) {
   return fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
 }
 
-// Converts 64 columns of a row, 16 a lane of four, into operand halves at `to` (this lane's) and
-// their {scale, sum} at `meta`. All 32 lanes call it; four without columns do not store.
+// Converts 64 columns of a row, 16 a lane of four, into operand halves at `to` (of the lane's first
+// four; 32 bytes on for the next) and their {scale, sum} at `meta`. All 32 lanes call it; four
+// without columns do not store.
 template <TileType kType>
-__device__ __forceinline__ void stage_columns(const float4 (&v)[4], bool store, uint32_t to,
+__device__ __forceinline__ void stage_columns(const LaneColumns& v, bool store, uint32_t to,
                                               uint32_t plane, uint32_t meta, uint32_t lane4) {
   if constexpr (kType == TileType::kBf16) {
-    if (store) store_split(v, to, plane);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (store) store_split(v.of16[i], to + i * 32, plane);
+    }
     return;
   }
-  float largest =
-      fmaxf(fmaxf(largest_of(v[0]), largest_of(v[1])), fmaxf(largest_of(v[2]), largest_of(v[3])));
+  float largest = fmaxf(fmaxf(largest_of(v.of16[0]), largest_of(v.of16[1])),
+                        fmaxf(largest_of(v.of16[2]), largest_of(v.of16[3])));
   largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
   largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
   // x * 2^(14 - e) with 2^e <= largest < 2^(e + 1): at most 2^15 after rounding to half.
   const int exponent = max(static_cast<int>(__float_as_uint(largest) >> 23), 40);
   const float down = __uint_as_float(static_cast<uint32_t>(268 - exponent) << 23);
-  uint32_t operand[2][4];
-  float sums[4];
+  // The codes of columns 4t + 2 and 4t + 3 come 16 times too large (weight_tiles.h).
+  constexpr bool kSixteenth = kType == TileType::kP4;
+  const uint32_t ones[4] = {0x3c003c00u, 0x3c003c00u, kSixteenth ? 0x4c004c00u : 0x3c003c00u,
+                            kSixteenth ? 0x4c004c00u : 0x3c003c00u};
+  float sums[4] = {};  // of the columns of each four lanes, by a product with ones
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const __half2 a = __floats2half2_rn(__fmul_rn(v[i].x, down), __fmul_rn(v[i].y, down));
-    const __half2 b = __floats2half2_rn(__fmul_rn(v[i].z, down), __fmul_rn(v[i].w, down));
-    const float2 fa = __half22float2(a), fb = __half22float2(b);
-    sums[i] = __fadd_rn(__fadd_rn(fa.x, fa.y), __fadd_rn(fb.x, fb.y));
-    operand[i / 2][i % 2 * 2] = bits_of(a);
-    // The codes of columns 4i + 2 and 4i + 3 come 16 times too large (weight_tiles.h).
-    operand[i / 2][i % 2 * 2 + 1] =
-        bits_of(kType == TileType::kP4 ? __floats2half2_rn(fb.x * 0.0625f, fb.y * 0.0625f) : b);
+    const float4 f = v.of16[i];
+    const uint32_t a = bits_of(__floats2half2_rn(__fmul_rn(f.x, down), __fmul_rn(f.y, down)));
+    __half2 second = __floats2half2_rn(__fmul_rn(f.z, down), __fmul_rn(f.w, down));
+    if constexpr (kSixteenth) second = __hmul2_rn(second, __half2half2(__float2half_rn(0.0625f)));
+    const uint32_t b = bits_of(second);
+    mma_half(sums, ones, a, b);
+    if (store) store_shared_8(to + i * 32, make_uint2(a, b));
   }
-  float sum = __fadd_rn(__fadd_rn(sums[0], sums[1]), __fadd_rn(sums[2], sums[3]));
-  sum = __fadd_rn(sum, __shfl_xor_sync(0xffffffffu, sum, 1));
-  sum = __fadd_rn(sum, __shfl_xor_sync(0xffffffffu, sum, 2));
-  if (!store) return;
-  store_operands(to, operand);
-  if (lane4 == 0) {
+  // Four lanes are a column of the product, whose rows are all alike: lane t of four 2t and 2t + 1
+  // has the sums of just those.
+  const uint32_t four = threadIdx.x / 4 % 8;
+  if (store && lane4 == four / 2) {
     // Integer codes are half subnormals, c * 2^-24. A scale over float32 becomes infinite.
     const int code_exponent = kType == TileType::kF16 ? 0 : 24;
     const float up = __uint_as_float(static_cast<uint32_t>(exponent - 14) << 23);
     const int scale_exponent = min(exponent - 14 + code_exponent, 255);
+    const float sum = four % 2 ? sums[1] : sums[0];
     const float x_sum = __fmul_rn(__fmul_rn(sum, up), kType == TileType::kP8 ? 128.0f : 1.0f);
     store_shared_8(meta,
                    make_uint2(static_cast<uint32_t>(scale_exponent) << 23, __float_as_uint(x_sum)));
   }
 }
 
+// Item i of a slice: its rows of a tile follow each other, so that the 8 items of a warp lie in
+// different banks.
+struct StageItems {
+  int rows, count;
+  uint32_t inverse;  // of rows, times 2^32
+
+  __device__ __forceinline__ StageItems(int rows_in, int slice_tiles) {
+    rows = rows_in;
+    count = rows * slice_tiles;
+    inverse = 0xffffffffu / static_cast<uint32_t>(rows) + 1;
+  }
+  __device__ __forceinline__ int tile(int item) const {
+    return rows == 1 ? item : static_cast<int>(__umulhi(static_cast<uint32_t>(item), inverse));
+  }
+};
+
 // The first kThreads threads convert the slab's rows of tiles slice_begin ... + slice_tiles - 1.
 template <TileType kType, int kColumns, int kThreads>
 __device__ __forceinline__ void stage_x(const GemvKernelArgs& args, const float* x, int rows,
                                         uint32_t shared, int slice_begin, int slice_tiles) {
-  constexpr int kUnroll = 2;  // more wait no less: 3 and 4 are 1% and 4% slower where K is long
+  constexpr int kUnroll = kColumns == 16 ? 4 : 2;
   constexpr int kGroups = kThreads / 4;
   constexpr int kNTiles = n_tiles_for<kColumns>;
   const int lane4 = static_cast<int>(threadIdx.x % 4);
-  const int items = rows * slice_tiles;
+  const StageItems items(kColumns == 1 ? 1 : rows, slice_tiles);
   const int first = static_cast<int>(threadIdx.x / 4);
   // All lanes of a warp go round together: the shuffles want them.
-  for (int base = 0; base < items; base += kUnroll * kGroups) {
-    float4 v[kUnroll][4];
+  for (int base = 0; base < items.count; base += kUnroll * kGroups) {
+    LaneColumns v[kUnroll];
     int row[kUnroll], tile[kUnroll];
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
       const int item = base + u * kGroups + first;
-      row[u] = kColumns == 1 ? 0 : item / slice_tiles;
-      tile[u] = item - row[u] * slice_tiles;
-      const int column = (slice_begin + tile[u]) * 64 + lane4 * 16;
+      tile[u] = items.tile(item);
+      row[u] = item - tile[u] * items.rows;
+      const int column = (slice_begin + tile[u]) * 64 + lane4 * 4;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        v[u][i] = make_float4(0, 0, 0, 0);
-        if (item < items) v[u][i] = load_x(args, x + row[u] * args.x_stride, column + i * 4);
+        v[u].of16[i] = make_float4(0, 0, 0, 0);
+        if (item < items.count) {
+          v[u].of16[i] = load_x(args, x + row[u] * args.x_stride, column + i * 16);
+        }
       }
     }
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
-      if (base + u * kGroups >= items) break;
-      const int at = row[u] * args.shared.x_row + tile[u] * 128 + lane4 * 32;
-      stage_columns<kType>(v[u], base + u * kGroups + first < items, shared + args.shared.x + at,
-                           args.shared.x_plane,
+      if (base + u * kGroups >= items.count) break;
+      const int at = row[u] * args.shared.x_row + tile[u] * 128 + lane4 * 8;
+      stage_columns<kType>(v[u], base + u * kGroups + first < items.count,
+                           shared + args.shared.x + at, args.shared.x_plane,
                            shared + args.shared.meta + (tile[u] * 8 * kNTiles + row[u]) * 8,
                            static_cast<uint32_t>(lane4));
     }

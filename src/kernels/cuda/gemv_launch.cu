@@ -191,6 +191,7 @@ GemvLaunch gemv_mma(const GemvDevice& device, const GemvParams& params, CUstream
   args.slab_rows = geometry.slab_rows;
   args.cluster = geometry.tuning.cluster;
   args.slots = geometry.tuning.slots;
+  args.early_slots = geometry.tuning.early_slots;
   args.stage_tiles = geometry.tuning.stage_tiles;
   args.stages = geometry.stages;
   args.shared = geometry.shared;

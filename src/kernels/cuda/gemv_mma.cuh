@@ -10,7 +10,12 @@
 // asynchronous copies (2 to 5 KB each), strip after strip without a break, so that what is in
 // flight is bounded by shared memory and the multiplying warps spend no instruction on it. Their
 // first fill of the rings comes before griddepcontrol.wait, so with dependent launch the stream
-// does not stop between kernels; x is converted into shared memory while those copies fly.
+// does not stop between kernels; x is converted into shared memory while those copies fly. x waits
+// behind what was asked for before it, so the last part of that fill may wait until x is there
+// (GemvTuning::early_slots).
+//
+// Sixteen rows. A p4 warp then takes two strips at once, the same segment of both, and reads each
+// operand of x once for the two: x is most of what shared memory delivers.
 //
 // Combining. A warp hands its 16 x 8 partial sums to another warp, which adds the 8 segments in the
 // fixed tree ((0 1)(2 3))((4 5)(6 7)) and stores them; two strips may wait, so that multiplying
@@ -23,12 +28,14 @@
 // for every C, hence so are the bits.
 //
 // What bounds it, p4, a tile (576 bytes, 1,024 weights) and multiprocessor: memory takes 30 cycles;
-// instructions 11 (42, in 4 schedulers); shared memory, at 128 bytes a cycle and 4 cycles for any
-// 16-byte load of a warp, 22 at 1 ... 8 rows and 37 at 16, of which 16 read x.
+// shared memory, at 128 bytes a cycle and 4 cycles for any 16-byte load of a warp, 22 at 1 ... 8
+// rows and 23 at 16; instructions 22 (88, in 4 schedulers) at 8 rows and 23 at 16, the tensor units
+// 6 and 12. At 16 rows a multiprocessor still takes 36 in all: without its copies (the same
+// barriers, nothing fetched) a launch is hardly faster there, and 7% faster at 8.
 //
-// Besides the stream, a launch takes (globaltimer, 16384x5120, 8 rows, 15.3 us in all): 0.5 us
-// until all its blocks are through griddepcontrol.wait, 1.8 to read and convert x, 0.5 to 1 from
-// the last mma to the end. Times by shape and rows: docs/performance-gpu.md.
+// Besides the stream, a launch takes (globaltimer, 16384x5120, 8 rows, 15 us in all): 0.5 us until
+// all its blocks are through griddepcontrol.wait, 1.2 to read and convert x (3 for 17,408 columns,
+// 4 to 5 with 16 rows of them, at which rate L2 delivers it), 1 from the last mma to the end.
 //
 // Tried and rejected (34816x5120 at 1 row unless said; some on earlier cuts of this kernel):
 // - each multiplying warp fetches for itself, 60 more instructions a stage: 23% slower;
@@ -41,76 +48,29 @@
 // - wgmma (a warpgroup on 4 strips, x read by the tensor cores once for all): the same bits, 40%
 //   fewer cycles of shared memory at 16 rows; 7 to 27% slower at 4 and 8 rows, 3% faster to 6%
 //   slower at 16: nothing hides the wait for a group within the registers that 2 blocks leave;
-// - at 16 rows, two strips at once by each warp, reading x for both: as fast at K = 5120, 12 and
-//   16% slower at 5120x17408 and 5120x6144, where batches of strips are few;
-// - a first fill of the rings of one copy at a time, so that x need not wait behind it: 4% faster
-//   at 5120x17408 and 8 rows, 12% slower at 5120x6144 and 4.
+// - two strips at once at 2 ... 8 rows: 4% slower, 1 to 3% faster at 5120x17408 and 16384x5120;
+// - 16 multiplying warps in one block, x in shared memory once for all: 3% faster at 16384x5120 and
+//   8 rows, 3% slower at 34816x5120, 3 to 5% slower at 16 rows;
+// - strips shared out evenly among the clusters, in whole runs or in the last round alone: 5%
+//   faster at 16384x5120, 5 to 15% slower elsewhere. A cluster that ends early lets the next launch
+//   begin, and there the clusters with one strip more come first;
+// - 16 columns of x a lane, as the mma takes them, when converting: twice the cache lines a load.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/gemv_args.cuh"
 #include "kernels/cuda/gemv_async.cuh"
+#include "kernels/cuda/gemv_combine.cuh"
 #include "kernels/cuda/gemv_geometry.h"
 #include "kernels/cuda/gemv_input.cuh"
 #include "kernels/cuda/gemv_tile.cuh"
+#include "kernels/cuda/gemv_work.cuh"
 
 namespace reckon::kernels::cuda {
 
-__device__ __forceinline__ float4 add4(float4 a, float4 b) {
-  return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z),
-                     __fadd_rn(a.w, b.w));
-}
-
-__device__ __forceinline__ float swiglu(float gate, float up) {
-  return gate / (1.0f + expf(-gate)) * up;
-}
-
-// Barriers of a block, as shared memory addresses.
-struct GemvBarriers {
-  uint32_t arrived;       // [slots, warps]
-  uint32_t read;          // [slots]
-  uint32_t sums_arrived;  // [partial slots]
-  uint32_t sums_read;     // [partial slots]
-
-  __device__ __forceinline__ GemvBarriers(const GemvKernelArgs& args, uint32_t shared) {
-    arrived = shared + args.shared.barriers;
-    read = arrived + args.slots * kGemvWarps * 8;
-    sums_arrived = read + args.slots * 8;
-    sums_read = sums_arrived + kGemvPartialSlots * 8;
-  }
-};
-
-// A position in a ring: which slot, and the parity of the phase that completes there next.
-struct RingPosition {
-  int slot = 0;
-  uint32_t parity = 0;
-
-  __device__ __forceinline__ void step(int slots) {
-    if (++slot == slots) slot = 0, parity ^= 1;
-  }
-};
-
-// The units of this block's cluster, C at a time, from `first` on.
-struct GemvWork {
-  int first, step, cluster;
-  int segments;  // of a strip, in this block
-  int rank;
-
-  __device__ __forceinline__ explicit GemvWork(const GemvKernelArgs& args) {
-    first = static_cast<int>(blockIdx.x) / args.cluster * args.cluster;
-    step = static_cast<int>(gridDim.x);
-    cluster = args.cluster;
-    segments = kGemvSegments / cluster;
-    rank = args.cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
-  }
-  // What multiplying warp w does: a segment of the `target`-th unit of a batch.
-  __device__ __forceinline__ int segment(int w) const { return rank * segments + w / cluster; }
-  __device__ __forceinline__ int target(int w) const { return w % cluster; }
-};
-
 // A copying warp: its first lanes fill a ring each, the others only keep step.
-template <TileType kType>
+template <TileType kType, int kStrips>
 __device__ __forceinline__ void copy_weights(const GemvKernelArgs& args, const GemvWork& work,
                                              const GemvBarriers& barriers, uint32_t shared,
                                              uint32_t lane, int first_ring) {
@@ -122,96 +82,53 @@ __device__ __forceinline__ void copy_weights(const GemvKernelArgs& args, const G
   const uint64_t policy = evict_first_policy();
   const int slot_bytes = kGemvWarps * args.shared.stage;
   RingPosition at{0, 1};  // a fresh barrier is past its phase of parity 1
-  for (int base = work.first; base < args.units; base += work.step) {
-    const int unit = base + target;
-    for (int part = 0; part < args.parts; ++part) {
-      int left = 0;
-      const uint8_t* from = nullptr;
-      if (unit < args.units) {
-        const GemvStrip strip = find_strip(args, unit, part);
-        from = args.tiles[strip.weight] + (int64_t{strip.index} * args.k_tiles + begin) * kTile;
-        left = tiles;
+  int copies = 0;
+  for (int first = 0; first < work.batches; first += kStrips) {
+    int left[kStrips];
+    const uint8_t* from[kStrips];
+#pragma unroll
+    for (int s = 0; s < kStrips; ++s) {
+      const int batch = first + s, unit = work.unit(batch) + target;
+      const bool is_work = batch < work.batches && unit < args.units;
+      left[s] = is_work ? tiles : 0;
+      const GemvStrip strip = find_strip(args, is_work ? unit : 0, work.part(batch));
+      from[s] = args.tiles[strip.weight] + (int64_t{strip.index} * args.k_tiles + begin) * kTile;
+    }
+    for (int stage = 0; stage < args.stages; ++stage) {
+      if (copies++ == args.early_slots) barrier_wait(barriers.x_read, 0);
+      barrier_wait(barriers.read + at.slot * 8, at.parity);
+      uint32_t bytes[kStrips];
+#pragma unroll
+      for (int s = 0; s < kStrips; ++s) {
+        const int count = min(left[s], args.stage_tiles);
+        left[s] -= count;
+        bytes[s] = static_cast<uint32_t>(count * kTile);
       }
-      for (int stage = 0; stage < args.stages; ++stage) {
-        barrier_wait(barriers.read + at.slot * 8, at.parity);
-        const int count = min(left, args.stage_tiles);
-        copy_stages(shared + at.slot * slot_bytes + ring * args.shared.stage, from,
-                    static_cast<uint32_t>(count * kTile),
-                    barriers.arrived + (at.slot * kGemvWarps + ring) * 8, policy, lane,
-                    kRingsOfCopyWarp);
-        from += count * kTile;
-        left -= count;
-        at.step(args.slots);
-      }
+      copy_stages<kStrips>(shared + at.slot * slot_bytes + ring * args.shared.stage,
+                           static_cast<uint32_t>(args.stage_tiles * kTile), from, bytes,
+                           barriers.arrived + (at.slot * kGemvWarps + ring) * 8, policy, lane,
+                           kRingsOfCopyWarp);
+#pragma unroll
+      for (int s = 0; s < kStrips; ++s) from[s] += bytes[s];
+      at.step(args.slots);
     }
   }
 }
 
-// The combining warp: adds the segments of each strip in the fixed tree and stores the results.
-template <int kNTiles>
-__device__ __forceinline__ void combine_strips(const GemvKernelArgs& args, const GemvWork& work,
-                                               const GemvBarriers& barriers, uint32_t shared,
-                                               uint32_t lane, int first_row, int rows) {
-  const uint32_t read_there =
-      cluster_address(barriers.sums_read, lane < static_cast<uint32_t>(args.cluster) ? lane : 0);
-  RingPosition at;
-  float gate[kNTiles][4];
-  for (int base = work.first; base < args.units; base += work.step) {
-    const int unit = base + work.rank;
-    for (int part = 0; part < args.parts; ++part) {
-      barrier_wait(barriers.sums_arrived + at.slot * 8, at.parity);
-      float sum[kNTiles][4];
-#pragma unroll
-      for (int nt = 0; nt < kNTiles; ++nt) {
-        float4 v[kGemvSegments];
-#pragma unroll
-        for (int s = 0; s < kGemvSegments; ++s) {
-          const uint4 bits = load_shared_16(
-              shared + args.shared.partials +
-              static_cast<uint32_t>((at.slot * kGemvSegments + s) * kNTiles + nt) * 512 +
-              lane * 16);
-          v[s] = make_float4(__uint_as_float(bits.x), __uint_as_float(bits.y),
-                             __uint_as_float(bits.z), __uint_as_float(bits.w));
-        }
-        const float4 low = add4(add4(v[0], v[1]), add4(v[2], v[3]));
-        const float4 all = add4(low, add4(add4(v[4], v[5]), add4(v[6], v[7])));
-        sum[nt][0] = all.x, sum[nt][1] = all.y, sum[nt][2] = all.z, sum[nt][3] = all.w;
-      }
-      if (args.cluster == 1) {
-        barrier_arrive(barriers.sums_read + at.slot * 8);
-      } else {
-        __syncwarp();
-        if (lane == 0) {
-          barrier_expect(barriers.sums_arrived + at.slot * 8, kGemvSegments * kNTiles * 512);
-        }
-        __syncwarp();
-        if (lane < static_cast<uint32_t>(args.cluster)) {
-          cluster_barrier_arrive(read_there + at.slot * 8);
-        }
-      }
-      at.step(kGemvPartialSlots);
-      if (unit >= args.units) continue;
-      if (args.parts > 1 && part == 0) {
-#pragma unroll
-        for (int i = 0; i < 4 * kNTiles; ++i) gate[i / 4][i % 4] = sum[i / 4][i % 4];
-        continue;
-      }
-      const GemvStrip strip = find_strip(args, unit, part);
-      const int target = args.parts > 1 ? 0 : strip.weight;
-      float* out = args.out[target] + first_row * args.out_stride[target];
-#pragma unroll
-      for (int nt = 0; nt < kNTiles; ++nt) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int row = nt * 8 + static_cast<int>(lane % 4) * 2 + i % 2;
-          const int column = strip.index * 16 + static_cast<int>(lane / 4) + i / 2 * 8;
-          if (row >= rows || column >= args.n[strip.weight]) continue;
-          const float value = args.parts > 1 ? swiglu(gate[nt][i], sum[nt][i]) : sum[nt][i];
-          out[row * args.out_stride[target] + column] = value;
-        }
-      }
-    }
-  }
+// Waits until the partial slot of a batch may be written, and returns which one it is.
+__device__ __forceinline__ uint32_t wait_for_partial_slot(const GemvBarriers& barriers, int batch) {
+  const uint32_t slot = static_cast<uint32_t>(batch) % kGemvPartialSlots;
+  // A fresh barrier is past its phase of parity 1.
+  barrier_wait(barriers.sums_read + slot * 8,
+               (static_cast<uint32_t>(batch) / kGemvPartialSlots & 1) ^ 1);
+  return slot;
+}
+
+// The sums of the first strip alone.
+template <int kStrips, int kNTiles>
+__device__ __forceinline__ float (
+    &first_strip(float (&total)[kStrips][kNTiles][4]))[1][kNTiles][4] {
+  return reinterpret_cast<float(&)[1][kNTiles][4]>(total);
 }
 
 // A multiplying warp.
@@ -220,6 +137,8 @@ __device__ __forceinline__ void multiply_segments(const GemvKernelArgs& args, co
                                                   const GemvBarriers& barriers, uint32_t shared,
                                                   uint32_t lane, int warp, int rows) {
   constexpr int kNTiles = n_tiles_for<kColumns>;
+  constexpr int kStrips = strips_together(kType, kColumns);
+  constexpr int kTile = kTileBytesOf<kType>;
   const int segment = work.segment(warp), target = work.target(warp);
   const int begin = segment_begin(segment, args.k_tiles);
   const int tiles = segment_begin(segment + 1, args.k_tiles) - begin;
@@ -242,44 +161,56 @@ __device__ __forceinline__ void multiply_segments(const GemvKernelArgs& args, co
   const int slot_bytes = kGemvWarps * args.shared.stage;
 
   RingPosition at;
-  RingPosition sums_at{0, 1};
-  for (int base = work.first; base < args.units; base += work.step) {
-    for (int part = 0; part < args.parts; ++part) {
-      float total[kNTiles][4] = {};
-      LaneX<kNTiles> x = segment_x;
-      int left = base + target < args.units ? tiles : 0;
-      for (int stage = 0; stage < args.stages; ++stage) {
-        const uint32_t from = ring + at.slot * slot_bytes;
-        barrier_wait(barriers.arrived + (at.slot * kGemvWarps + warp) * 8, at.parity);
-        const int count = min(left, args.stage_tiles);
-        left -= count;
-        multiply_run<kType, kColumns, kTogether<kType, kColumns>>(from, count, lane, x, total);
-        __syncwarp();
-        if (lane == 0) barrier_arrive(barriers.read + at.slot * 8);
-        at.step(args.slots);
+  for (int first = 0; first < work.batches; first += kStrips) {
+    float total[kStrips][kNTiles][4] = {};
+    LaneX<kNTiles> x = segment_x;
+    int left[kStrips];  // tiles; 0 where the batch ends before this warp's strip
+#pragma unroll
+    for (int s = 0; s < kStrips; ++s) {
+      const int batch = first + s;
+      left[s] = batch < work.batches && work.unit(batch) + target < args.units ? tiles : 0;
+    }
+    for (int stage = 0; stage < args.stages; ++stage) {
+      const uint32_t from = ring + at.slot * slot_bytes;
+      barrier_wait(barriers.arrived + (at.slot * kGemvWarps + warp) * 8, at.parity);
+      const int count = min(left[0], args.stage_tiles);
+      if (kStrips == 1 || left[kStrips - 1] > 0) {
+        multiply_run<kType, kColumns, kStrips, kTogether<kType, kColumns>>(
+            from, args.stage_tiles * kTile, count, lane, x, total);
+      } else {
+        multiply_run<kType, kColumns, 1, kTogether<kType, kColumns>>(from, 0, count, lane, x,
+                                                                     first_strip(total));
       }
-      barrier_wait(barriers.sums_read + sums_at.slot * 8, sums_at.parity);
-      const uint32_t slot_offset = sums_at.slot * (kGemvSegments * kNTiles * 512);
+#pragma unroll
+      for (int s = 0; s < kStrips; ++s) left[s] -= min(left[s], args.stage_tiles);
+      __syncwarp();
+      if (lane == 0) barrier_arrive(barriers.read + at.slot * 8);
+      at.step(args.slots);
+    }
+#pragma unroll
+    for (int s = 0; s < kStrips; ++s) {
+      const int batch = first + s;
+      if (batch >= work.batches) break;
+      const uint32_t slot = wait_for_partial_slot(barriers, batch);
+      const uint32_t slot_offset = slot * (kGemvSegments * kNTiles * 512);
 #pragma unroll
       for (int nt = 0; nt < kNTiles; ++nt) {
-        const float4 v = make_float4(total[nt][0], total[nt][1], total[nt][2], total[nt][3]);
+        const float4 v =
+            make_float4(total[s][nt][0], total[s][nt][1], total[s][nt][2], total[s][nt][3]);
         if (args.cluster == 1) {
           store_shared_16(own_sums + slot_offset + nt * 512, v);
         } else {
-          cluster_store(sums + slot_offset + nt * 512, v, arrived_there + sums_at.slot * 8);
+          cluster_store(sums + slot_offset + nt * 512, v, arrived_there + slot * 8);
         }
       }
-      if (args.cluster == 1) barrier_arrive(barriers.sums_arrived + sums_at.slot * 8);
-      sums_at.step(kGemvPartialSlots);
+      if (args.cluster == 1) barrier_arrive(barriers.sums_arrived + slot * 8);
     }
   }
   if (args.cluster == 1) return;
-  // The other blocks are done with this one's shared memory, and it with theirs, when both partial
-  // slots are free again; a slot that was never used counts as free.
-  for (int i = 0; i < kGemvPartialSlots; ++i) {
-    barrier_wait(barriers.sums_read + sums_at.slot * 8, sums_at.parity);
-    sums_at.step(kGemvPartialSlots);
-  }
+    // The other blocks are done with this one's shared memory, and it with theirs, when the partial
+    // slots are free again; a slot that was never used counts as free.
+#pragma unroll
+  for (int i = 0; i < kGemvPartialSlots; ++i) wait_for_partial_slot(barriers, work.batches + i);
 }
 
 // Each warp inits its own few: a warp's inits go one after another.
@@ -295,6 +226,7 @@ __device__ __forceinline__ void init_barriers(const GemvKernelArgs& args,
       for (int slot = 0; slot < args.slots; ++slot) {
         barrier_init(barriers.read + slot * 8, kGemvWarps);
       }
+      barrier_init(barriers.x_read, kCopyWarp);
     } else if (warp == kCombineWarp) {
       for (int slot = 0; slot < kGemvPartialSlots; ++slot) {
         barrier_init(barriers.sums_arrived + slot * 8, args.cluster > 1 ? 1 : kGemvWarps * 32);
@@ -328,18 +260,21 @@ __global__ void __launch_bounds__(kGemvThreads, 2)
   }
   cluster_arrive(args.cluster);
   if (warp >= kCopyWarp) {
-    copy_weights<kType>(args, work, barriers, shared, lane, (warp - kCopyWarp) * kRingsOfCopyWarp);
+    copy_weights<kType, strips_together(kType, kColumns)>(args, work, barriers, shared, lane,
+                                                          (warp - kCopyWarp) * kRingsOfCopyWarp);
     cluster_wait(args.cluster);
     return;
   }
   constexpr int kThreads = kCopyWarp * 32;
   const int slice_begin = segment_begin(work.rank * work.segments, args.k_tiles);
   const int slice_end = segment_begin((work.rank + 1) * work.segments, args.k_tiles);
+  cluster_wait(args.cluster);
   wait_for_inputs();
   stage_x<kType, kColumns, kThreads>(args, args.x + first_row * args.x_stride, rows, shared,
                                      slice_begin, slice_end - slice_begin);
+  __syncwarp();
+  if (lane == 0) barrier_arrive(barriers.x_read);
   partial_sync(kThreads);
-  cluster_wait(args.cluster);
   if (warp == kCombineWarp) {
     combine_strips<kNTiles>(args, work, barriers, shared, lane, first_row, rows);
   } else {

@@ -105,24 +105,38 @@ struct LaneX {
   }
 };
 
+// A lane's {scale, sum} of x for a tile. With one row of x nobody wants the odd results.
+template <int kColumns>
+struct LaneMeta {
+  float scale[n_tiles_for<kColumns>][2], sum[n_tiles_for<kColumns>][2];
+
+  __device__ __forceinline__ explicit LaneMeta(uint32_t meta) {
+#pragma unroll
+    for (int nt = 0; nt < n_tiles_for<kColumns>; ++nt) {
+      if constexpr (kColumns == 1) {
+        const uint2 bits = load_shared_8(meta);
+        scale[nt][0] = __uint_as_float(bits.x), sum[nt][0] = __uint_as_float(bits.y);
+      } else {
+        const uint4 bits = load_shared_16(meta + nt * 64);
+        scale[nt][0] = __uint_as_float(bits.x), sum[nt][0] = __uint_as_float(bits.y);
+        scale[nt][1] = __uint_as_float(bits.z), sum[nt][1] = __uint_as_float(bits.w);
+      }
+    }
+  }
+};
+
 // total += the scaled `sum` of a tile, for the lane's 4 results of each column group: (row g, x
-// 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1). With one row of x nobody wants the odd results.
+// 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
 template <TileType kType, int kColumns>
-__device__ __forceinline__ void add_tile(const LaneTile<kType>& tile, uint32_t meta,
+__device__ __forceinline__ void add_tile(const LaneTile<kType>& tile,
+                                         const LaneMeta<kColumns>& meta,
                                          const float (&sum)[n_tiles_for<kColumns>][4],
                                          float (&total)[n_tiles_for<kColumns>][4]) {
   constexpr int kResultStep = kColumns == 1 ? 2 : 1;
 #pragma unroll
   for (int nt = 0; nt < n_tiles_for<kColumns>; ++nt) {
-    float x_scale[2] = {}, x_sum[2] = {};
-    if constexpr (kColumns == 1) {
-      const uint2 bits = load_shared_8(meta);
-      x_scale[0] = __uint_as_float(bits.x), x_sum[0] = __uint_as_float(bits.y);
-    } else {
-      const uint4 bits = load_shared_16(meta + nt * 64);
-      x_scale[0] = __uint_as_float(bits.x), x_sum[0] = __uint_as_float(bits.y);
-      x_scale[1] = __uint_as_float(bits.z), x_sum[1] = __uint_as_float(bits.w);
-    }
+    const float(&x_scale)[2] = meta.scale[nt];
+    const float(&x_sum)[2] = meta.sum[nt];
     if constexpr (kType == TileType::kP4) {
       const float2 row[2] = {__half22float2(*reinterpret_cast<const __half2*>(&tile.scales.x)),
                              __half22float2(*reinterpret_cast<const __half2*>(&tile.scales.y))};
@@ -172,22 +186,25 @@ __device__ __forceinline__ void multiply_split(const LaneTile<TileType::kBf16>& 
   }
 }
 
-// total += kCount tiles * x, tile by tile. The tiles' mma chains are interleaved; each is summed by
-// itself.
-template <TileType kType, int kColumns, int kCount>
-__device__ __forceinline__ void multiply_tiles(uint32_t stage, uint32_t lane,
+// total += kCount tiles * x of each of kStrips strips, `strip_bytes` apart, tile by tile. The mma
+// chains of the tiles are interleaved; each is summed by itself. x is read once for all strips.
+template <TileType kType, int kColumns, int kStrips, int kCount>
+__device__ __forceinline__ void multiply_tiles(uint32_t stage, uint32_t strip_bytes, uint32_t lane,
                                                const LaneX<n_tiles_for<kColumns>>& x,
-                                               float (&total)[n_tiles_for<kColumns>][4]) {
+                                               float (&total)[kStrips][n_tiles_for<kColumns>][4]) {
   constexpr int kNTiles = n_tiles_for<kColumns>;
-  LaneTile<kType> tile[kCount];
+  LaneTile<kType> tile[kStrips][kCount];
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) tile[i].load(stage + i * kTileBytesOf<kType>, lane);
+  for (int j = 0; j < kStrips * kCount; ++j) {
+    const int s = j / kCount, i = j % kCount;
+    tile[s][i].load(stage + s * strip_bytes + i * kTileBytesOf<kType>, lane);
+  }
   if constexpr (kType == TileType::kBf16) {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) multiply_split<kNTiles>(tile[i], x, i, total);
+    for (int i = 0; i < kCount; ++i) multiply_split<kNTiles>(tile[0][i], x, i, total[0]);
     return;
   }
-  float sum[kCount][kNTiles][4] = {};
+  float sum[kStrips][kCount][kNTiles][4] = {};
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     uint4 b[kCount][kNTiles];
@@ -201,41 +218,47 @@ __device__ __forceinline__ void multiply_tiles(uint32_t stage, uint32_t lane,
 #pragma unroll
     for (int w = 2 * half; w < 2 * half + 2; ++w) {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) {
+      for (int j = 0; j < kStrips * kCount; ++j) {
+        const int s = j / kCount, i = j % kCount;
         uint32_t a[4];
-        tile[i].operand(w, a);
+        tile[s][i].operand(w, a);
 #pragma unroll
         for (int nt = 0; nt < kNTiles; ++nt) {
           const uint4& v = b[i][nt];
-          mma_half(sum[i][nt], a, w % 2 ? v.z : v.x, w % 2 ? v.w : v.y);
+          mma_half(sum[s][i][nt], a, w % 2 ? v.z : v.x, w % 2 ? v.w : v.y);
         }
       }
     }
   }
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    add_tile<kType, kColumns>(tile[i], x.meta + i * (64 * kNTiles), sum[i], total);
+    const LaneMeta<kColumns> meta(x.meta + i * (64 * kNTiles));
+#pragma unroll
+    for (int s = 0; s < kStrips; ++s) {
+      add_tile<kType, kColumns>(tile[s][i], meta, sum[s][i], total[s]);
+    }
   }
 }
 
-// Tiles whose mma chains are interleaved.
+// K tiles whose mma chains are interleaved.
 template <TileType kType, int kColumns>
 inline constexpr int kTogether = kTileBytesOf<kType> >= 2048
                                      ? 1
-                                     : (kType == TileType::kP4 ? 4 : 2) / n_tiles_for<kColumns>;
+                                     : (kType == TileType::kP4 ? 4 : 2) / n_tiles_for<kColumns> /
+                                           strips_together(kType, kColumns);
 
-// total += `count` tiles * x, kCount at a time and then fewer.
-template <TileType kType, int kColumns, int kCount>
-__device__ __forceinline__ void multiply_run(uint32_t stage, int count, uint32_t lane,
-                                             LaneX<n_tiles_for<kColumns>>& x,
-                                             float (&total)[n_tiles_for<kColumns>][4]) {
+// total += `count` tiles * x of each strip, kCount at a time and then fewer.
+template <TileType kType, int kColumns, int kStrips, int kCount>
+__device__ __forceinline__ void multiply_run(uint32_t stage, uint32_t strip_bytes, int count,
+                                             uint32_t lane, LaneX<n_tiles_for<kColumns>>& x,
+                                             float (&total)[kStrips][n_tiles_for<kColumns>][4]) {
   for (; count >= kCount; count -= kCount) {
-    multiply_tiles<kType, kColumns, kCount>(stage, lane, x, total);
+    multiply_tiles<kType, kColumns, kStrips, kCount>(stage, strip_bytes, lane, x, total);
     x.advance(kCount);
     stage += kCount * kTileBytesOf<kType>;
   }
   if constexpr (kCount > 1) {
-    multiply_run<kType, kColumns, kCount / 2>(stage, count, lane, x, total);
+    multiply_run<kType, kColumns, kStrips, kCount / 2>(stage, strip_bytes, count, lane, x, total);
   }
 }
 
