@@ -10,6 +10,7 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/norm.h"
 #include "kernels/cuda/norm.hash.h"
+#include "kernels/cuda/row_chunks.cuh"
 #include "kernels/cuda/row_math.cuh"
 
 namespace reckon::kernels::cuda {
@@ -28,32 +29,6 @@ struct Norm {
   int64_t rows, k;
   float epsilon;
 };
-
-// Chunk c of a row: elements 4c ... 4c + 3, zeros beyond k.
-template <bool kVector>
-__device__ __forceinline__ float4 load_chunk(const float* row, int64_t chunk, int64_t k) {
-  if constexpr (kVector) return *reinterpret_cast<const float4*>(row + 4 * chunk);
-  float4 v = {0, 0, 0, 0};
-  const int64_t i = 4 * chunk;
-  v.x = row[i];
-  if (i + 1 < k) v.y = row[i + 1];
-  if (i + 2 < k) v.z = row[i + 2];
-  if (i + 3 < k) v.w = row[i + 3];
-  return v;
-}
-
-template <bool kVector>
-__device__ __forceinline__ void store_chunk(float* row, int64_t chunk, int64_t k, float4 v) {
-  if constexpr (kVector) {
-    *reinterpret_cast<float4*>(row + 4 * chunk) = v;
-    return;
-  }
-  const int64_t i = 4 * chunk;
-  row[i] = v.x;
-  if (i + 1 < k) row[i + 1] = v.y;
-  if (i + 2 < k) row[i + 2] = v.z;
-  if (i + 3 < k) row[i + 3] = v.w;
-}
 
 __device__ __forceinline__ float4 add4(float4 a, float4 b) {
   return {__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w)};
@@ -141,10 +116,6 @@ __global__ void __launch_bounds__(kRowWorkers) normalise(Norm norm) {
   }
 }
 
-bool aligned(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
-}
-
 template <int kWorkers, bool kVector>
 void launch_row(KernelContext& context, const Norm& norm, dim3 grid, dim3 block) {
   const int64_t kept = ((norm.k + 3) / 4 + kWorkers - 1) / kWorkers;  // chunks a thread
@@ -157,8 +128,8 @@ void launch_row(KernelContext& context, const Norm& norm, dim3 grid, dim3 block)
 
 void run(const Norm& norm, KernelContext& context) {
   if (norm.rows == 0) return;
-  const bool vector = norm.k % 4 == 0 && aligned(norm.x) && aligned(norm.addend) &&
-                      aligned(norm.sum) && aligned(norm.weight) && aligned(norm.out);
+  const bool vector = norm.k % 4 == 0 && aligned_16(norm.x) && aligned_16(norm.addend) &&
+                      aligned_16(norm.sum) && aligned_16(norm.weight) && aligned_16(norm.out);
   const auto rows = static_cast<uint32_t>(norm.rows);
   if (norm.k <= kWarpRow) {
     const dim3 grid((rows + kWarps - 1) / kWarps);

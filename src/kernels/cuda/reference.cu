@@ -4,38 +4,13 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/reference.h"
 #include "kernels/cuda/reference.hash.h"
+#include "kernels/cuda/reference_threads.cuh"
 #include "tensor/blocks.h"
 
 namespace reckon::kernels::cuda {
 namespace {
 
 constexpr const char* kName = "reference";
-constexpr int kThreads = 128;
-constexpr int kWarps = kThreads / 32;
-constexpr unsigned kAllLanes = 0xffffffffU;
-
-__device__ int64_t thread_index() {
-  return static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-}
-
-__device__ int64_t warp_index() {
-  return static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
-}
-
-dim3 threads_for(int64_t count) {
-  return dim3(static_cast<uint32_t>((count + kThreads - 1) / kThreads));
-}
-
-dim3 warps_for(int64_t count) {
-  return dim3(static_cast<uint32_t>((count + kWarps - 1) / kWarps));
-}
-
-template <typename T>
-__device__ T warp_total(T value) {
-  for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(kAllLanes, value, step);
-  return value;
-}
-
 __device__ float load(const float* p) {
   return *p;
 }
@@ -187,10 +162,10 @@ __global__ void pick(SampleArgs args, const StepInput* input) {
   }
   for (int step = 16; step > 0; step /= 2) {
     Highest other;
-    other.best = __shfl_xor_sync(kAllLanes, highest.best, step);
-    other.second = __shfl_xor_sync(kAllLanes, highest.second, step);
-    other.index = __shfl_xor_sync(kAllLanes, highest.index, step);
-    other.bad = __shfl_xor_sync(kAllLanes, highest.bad, step);
+    other.best = __shfl_xor_sync(kWholeWarp, highest.best, step);
+    other.second = __shfl_xor_sync(kWholeWarp, highest.second, step);
+    other.index = __shfl_xor_sync(kWholeWarp, highest.index, step);
+    other.bad = __shfl_xor_sync(kWholeWarp, highest.bad, step);
     highest = better(highest, other);
   }
   if (lane != 0) return;
@@ -224,8 +199,9 @@ template <typename T>
 void attend_rows(const AttentionArgs& args, KernelContext& context) {
   const StepInput* input = queue(context).input;
   launch(context, store_rows<T>, threads_for(args.rows * args.kv_heads * args.head_dim),
-         dim3(kThreads), 0, args, input);
-  launch(context, attend<T>, warps_for(args.rows * args.heads), dim3(kThreads), 0, args, input);
+         dim3(kReferenceThreads), 0, args, input);
+  launch(context, attend<T>, warps_for(args.rows * args.heads), dim3(kReferenceThreads), 0, args,
+         input);
 }
 
 }  // namespace
@@ -233,14 +209,15 @@ void attend_rows(const AttentionArgs& args, KernelContext& context) {
 void rms_norm_reference(const RmsNormArgs& args, KernelContext& context) {
   stamp(context, kName, kSourceHash, args);
   if (args.rows == 0) return;
-  launch(context, normalise, warps_for(args.rows), dim3(kThreads), 0, args);
+  launch(context, normalise, warps_for(args.rows), dim3(kReferenceThreads), 0, args);
 }
 
 void rope_reference(const RopeArgs& args, KernelContext& context) {
   stamp(context, kName, kSourceHash, args);
   const int64_t count = args.rows * args.heads * (args.dims / 2);
   if (count == 0) return;
-  launch(context, rotate, threads_for(count), dim3(kThreads), 0, args, queue(context).input);
+  launch(context, rotate, threads_for(count), dim3(kReferenceThreads), 0, args,
+         queue(context).input);
 }
 
 void attention_reference(const AttentionArgs& args, KernelContext& context) {
@@ -260,19 +237,20 @@ void attention_reference(const AttentionArgs& args, KernelContext& context) {
 void swiglu_reference(const SwigluArgs& args, KernelContext& context) {
   stamp(context, kName, kSourceHash, args);
   if (args.rows == 0) return;
-  launch(context, gate, threads_for(args.rows * args.k), dim3(kThreads), 0, args);
+  launch(context, gate, threads_for(args.rows * args.k), dim3(kReferenceThreads), 0, args);
 }
 
 void add_reference(const AddArgs& args, KernelContext& context) {
   stamp(context, kName, kSourceHash, args);
   if (args.rows == 0) return;
-  launch(context, sum, threads_for(args.rows * args.k), dim3(kThreads), 0, args);
+  launch(context, sum, threads_for(args.rows * args.k), dim3(kReferenceThreads), 0, args);
 }
 
 void sample_reference(const SampleArgs& args, KernelContext& context) {
   stamp(context, kName, kSourceHash, args);
   if (args.rows == 0) return;
-  launch(context, pick, warps_for(args.rows), dim3(kThreads), 0, args, queue(context).input);
+  launch(context, pick, warps_for(args.rows), dim3(kReferenceThreads), 0, args,
+         queue(context).input);
 }
 
 const char* embedding_reference_hash() {
