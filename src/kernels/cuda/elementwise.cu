@@ -4,6 +4,7 @@
 #include "kernels/cuda/elementwise.hash.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/rope_table.h"
+#include "kernels/cuda/row_chunks.cuh"
 #include "kernels/cuda/row_math.cuh"
 #include "kernels/cuda/silu.cuh"
 
@@ -19,6 +20,10 @@ struct Add {
 
 struct Swiglu {
   static __device__ float apply(float gate, float up) { return swiglu_element(gate, up); }
+};
+
+struct SigmoidGate {
+  static __device__ float apply(float x, float gate) { return __fmul_rn(x, sigmoid(gate)); }
 };
 
 // out[i] = F(a[i], b[i]); in place allowed.
@@ -38,10 +43,6 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t j = i; j < i + 4 && j < count; ++j) out[j] = F::apply(a[j], b[j]);
 }
 
-bool aligned(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
-}
-
 uint32_t blocks_for(int64_t count, int64_t per_block) {
   return static_cast<uint32_t>((count + per_block - 1) / per_block);
 }
@@ -50,7 +51,7 @@ template <typename F>
 void run(KernelContext& context, const float* a, const float* b, float* out, int64_t count) {
   if (count == 0) return;
   launch(context, combine<F>, dim3(blocks_for(count, 4 * kThreads)), dim3(kThreads), 0, a, b, out,
-         count, aligned(a) && aligned(b) && aligned(out));
+         count, aligned_16(a) && aligned_16(b) && aligned_16(out));
 }
 
 struct RopeCall {
@@ -106,6 +107,11 @@ void swiglu_exact(const SwigluArgs& args, KernelContext& context) {
   run<Swiglu>(context, args.gate, args.up, args.out, args.rows * args.k);
 }
 
+void sigmoid_gate_exact(const SigmoidGateArgs& args, KernelContext& context) {
+  stamp(context, kName, kSourceHash, args);
+  run<SigmoidGate>(context, args.x, args.gate, args.x, args.rows * args.k);
+}
+
 void rope_exact(const RopeArgs& args, KernelContext& context) {
   stamp(context, kName, kSourceHash, args);
   const int64_t pairs = args.dims / 2;
@@ -128,6 +134,10 @@ const char* add_exact_hash() {
 }
 
 const char* swiglu_exact_hash() {
+  return kSourceHash;
+}
+
+const char* sigmoid_gate_exact_hash() {
   return kSourceHash;
 }
 

@@ -13,6 +13,10 @@ void add_exact(const AddArgs& args, KernelContext& context);
 void swiglu_exact(const SwigluArgs& args, KernelContext& context);
 [[nodiscard]] const char* swiglu_exact_hash();
 
+// x / (1 + e^-gate), the fraction rounded first.
+void sigmoid_gate_exact(const SigmoidGateArgs& args, KernelContext& context);
+[[nodiscard]] const char* sigmoid_gate_exact_hash();
+
 // head_dim up to 256. Positions from the queue's StepInput.
 void rope_exact(const RopeArgs& args, KernelContext& context);
 [[nodiscard]] const char* rope_exact_hash();

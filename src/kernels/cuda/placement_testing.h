@@ -204,4 +204,74 @@ inline void place(RopeAttentionArgs& a, Placement& to) {
   if (a.k_norm != nullptr) to.read(a.k_norm, a.attention.head_dim);
 }
 
+inline void place(CausalConvArgs& a, Placement& to) {
+  to.read(a.x, a.rows * a.channels);
+  to.read(a.weight, a.channels * a.width);
+  to.read_write(a.inputs, a.ring * a.channels);
+  to.write(a.out, a.rows * a.channels);
+  to.step.first_position = std::exchange(a.first_position, -1);
+}
+
+inline void place(GatedDeltaRuleArgs& a, Placement& to) {
+  const int64_t v_width = a.value_heads * a.value_dim;
+  to.read(a.qkv, a.rows * (2 * a.key_heads * a.key_dim + v_width));
+  to.read(a.a, a.rows * a.value_heads);
+  to.read(a.b, a.rows * a.value_heads);
+  to.read(a.a_log, a.value_heads);
+  to.read(a.dt_bias, a.value_heads);
+  to.read_write(a.states, a.slots * a.key_dim * v_width);
+  to.write(a.out, a.rows * v_width);
+  to.step.first_position = std::exchange(a.first_position, -1);
+}
+
+inline void place(GatedRmsNormArgs& a, Placement& to) {
+  to.read(a.x, a.rows * a.k);
+  to.read(a.z, a.rows * a.k);
+  to.read(a.weight, a.k);
+  to.write(a.out, a.rows * a.k);
+}
+
+inline void place(SplitGateArgs& a, Placement& to) {
+  to.read(a.x, a.rows * a.heads * 2 * a.dim);
+  to.write(a.q, a.rows * a.heads * a.dim);
+  to.write(a.gate, a.rows * a.heads * a.dim);
+}
+
+inline void place(SigmoidGateArgs& a, Placement& to) {
+  to.read_write(a.x, a.rows * a.k);
+  to.read(a.gate, a.rows * a.k);
+}
+
+inline void place(GatedAddArgs& a, Placement& to) {
+  to.read(a.y, a.rows * a.k);
+  to.read(a.gate, a.rows);
+  to.read_write(a.out, a.rows * a.k);
+}
+
+inline void place(ConcatArgs& a, Placement& to) {
+  to.read(a.a, a.rows * a.a_columns);
+  to.read(a.b, a.rows * a.b_columns);
+  to.write(a.out, a.rows * (a.a_columns + a.b_columns));
+}
+
+inline void place(RouteArgs& a, Placement& to) {
+  to.read(a.logits, a.rows * a.experts);
+  to.write(a.selection, a.rows * 2 * a.top_k);
+}
+
+inline void place(ExpertMatmulSwigluArgs& a, Placement& to) {
+  to.read(a.x, a.rows * a.k);
+  to.read(a.selection, a.rows * 2 * a.top_k);
+  to.weight(a.gate, a.weight_type, a.experts * a.n, a.k);
+  to.weight(a.up, a.weight_type, a.experts * a.n, a.k);
+  to.write(a.out, a.rows * a.top_k * a.n);
+}
+
+inline void place(ExpertMatmulCombineArgs& a, Placement& to) {
+  to.read(a.x, a.rows * a.top_k * a.k);
+  to.read(a.selection, a.rows * 2 * a.top_k);
+  to.weight(a.down, a.weight_type, a.experts * a.n, a.k);
+  to.write(a.out, a.rows * a.n);
+}
+
 }  // namespace reckon::kernels::cuda::testing

@@ -19,11 +19,21 @@ void add_reference(const AddArgs& args, KernelContext& context);
 // Temperature and random number from the queue's StepInput.
 void sample_reference(const SampleArgs& args, KernelContext& context);
 
+// Positions from the queue's StepInput here, too (reference_recurrent.cu).
+void causal_conv_reference(const CausalConvArgs& args, KernelContext& context);
+void gated_delta_rule_reference(const GatedDeltaRuleArgs& args, KernelContext& context);
+void gated_rms_norm_reference(const GatedRmsNormArgs& args, KernelContext& context);
+void split_gate_reference(const SplitGateArgs& args, KernelContext& context);
+void sigmoid_gate_reference(const SigmoidGateArgs& args, KernelContext& context);
+void gated_add_reference(const GatedAddArgs& args, KernelContext& context);
+void concat_reference(const ConcatArgs& args, KernelContext& context);
+
 [[nodiscard]] const char* rms_norm_reference_hash();
 [[nodiscard]] const char* rope_reference_hash();
 [[nodiscard]] const char* attention_reference_hash();
 [[nodiscard]] const char* swiglu_reference_hash();
 [[nodiscard]] const char* add_reference_hash();
 [[nodiscard]] const char* sample_reference_hash();
+[[nodiscard]] const char* recurrent_reference_hash();
 
 }  // namespace reckon::kernels::cuda

@@ -5,11 +5,13 @@
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/embedding_tiles.h"
+#include "kernels/cuda/gates.h"
 #include "kernels/cuda/matmul_exact.h"
 #include "kernels/cuda/matmul_fast_cublas.h"
 #include "kernels/cuda/matmul_fast_tile.h"
 #include "kernels/cuda/norm.h"
 #include "kernels/cuda/open.h"
+#include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/reference.h"
 #include "kernels/cuda/sample.h"
 
@@ -72,6 +74,28 @@ void add_references(std::vector<Variant>& table) {
   table.push_back(reference_row(Op::kSwiglu, swiglu_reference, swiglu_reference_hash()));
   table.push_back(reference_row(Op::kAdd, add_reference, add_reference_hash()));
   table.push_back(reference_row(Op::kSample, sample_reference, sample_reference_hash()));
+  const auto recurrent = [&](Op op, KernelFn function) {
+    table.push_back(reference_row(op, function, recurrent_reference_hash()));
+  };
+  recurrent(Op::kCausalConv, causal_conv_reference);
+  recurrent(Op::kGatedDeltaRule, gated_delta_rule_reference);
+  recurrent(Op::kGatedRmsNorm, gated_rms_norm_reference);
+  recurrent(Op::kSplitGate, split_gate_reference);
+  recurrent(Op::kSigmoidGate, sigmoid_gate_reference);
+  recurrent(Op::kGatedAdd, gated_add_reference);
+  recurrent(Op::kConcat, concat_reference);
+}
+
+void add_recurrent(std::vector<Variant>& table) {
+  table.push_back(exact_row(Op::kCausalConv, causal_conv_exact, causal_conv_exact_hash()));
+  table.push_back(
+      exact_row(Op::kGatedDeltaRule, gated_delta_rule_exact, gated_delta_rule_exact_hash()));
+  table.back().supports = supports_gated_delta_rule;
+  table.push_back(exact_row(Op::kGatedRmsNorm, gated_rms_norm_exact, gated_rms_norm_exact_hash()));
+  table.push_back(exact_row(Op::kSplitGate, split_gate_exact, gates_exact_hash()));
+  table.push_back(exact_row(Op::kSigmoidGate, sigmoid_gate_exact, sigmoid_gate_exact_hash()));
+  table.push_back(exact_row(Op::kGatedAdd, gated_add_exact, gates_exact_hash()));
+  table.push_back(exact_row(Op::kConcat, concat_exact, gates_exact_hash()));
 }
 
 void add_exact_matmuls(std::vector<Variant>& table) {
@@ -154,6 +178,7 @@ std::vector<Variant> make_table(int capability) {
   table.push_back(exact_row(Op::kAdd, add_exact, add_exact_hash()));
   table.push_back(exact_row(Op::kSample, sample_exact, sample_exact_hash()));
   table.back().scratch_bytes = sample_bytes;
+  add_recurrent(table);
   add_exact_matmuls(table);
   add_attentions(table, capability);
   add_fast_matmuls(table);
