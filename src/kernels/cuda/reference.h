@@ -27,6 +27,8 @@ void split_gate_reference(const SplitGateArgs& args, KernelContext& context);
 void sigmoid_gate_reference(const SigmoidGateArgs& args, KernelContext& context);
 void gated_add_reference(const GatedAddArgs& args, KernelContext& context);
 void concat_reference(const ConcatArgs& args, KernelContext& context);
+// reference_route.cu
+void route_reference(const RouteArgs& args, KernelContext& context);
 
 [[nodiscard]] const char* rms_norm_reference_hash();
 [[nodiscard]] const char* rope_reference_hash();
@@ -35,5 +37,6 @@ void concat_reference(const ConcatArgs& args, KernelContext& context);
 [[nodiscard]] const char* add_reference_hash();
 [[nodiscard]] const char* sample_reference_hash();
 [[nodiscard]] const char* recurrent_reference_hash();
+[[nodiscard]] const char* route_reference_hash();
 
 }  // namespace reckon::kernels::cuda

@@ -5,6 +5,7 @@
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/embedding_tiles.h"
+#include "kernels/cuda/experts.h"
 #include "kernels/cuda/gates.h"
 #include "kernels/cuda/matmul_exact.h"
 #include "kernels/cuda/matmul_fast_cublas.h"
@@ -84,6 +85,7 @@ void add_references(std::vector<Variant>& table) {
   recurrent(Op::kSigmoidGate, sigmoid_gate_reference);
   recurrent(Op::kGatedAdd, gated_add_reference);
   recurrent(Op::kConcat, concat_reference);
+  table.push_back(reference_row(Op::kRoute, route_reference, route_reference_hash()));
 }
 
 void add_recurrent(std::vector<Variant>& table) {
@@ -96,6 +98,32 @@ void add_recurrent(std::vector<Variant>& table) {
   table.push_back(exact_row(Op::kSigmoidGate, sigmoid_gate_exact, sigmoid_gate_exact_hash()));
   table.push_back(exact_row(Op::kGatedAdd, gated_add_exact, gates_exact_hash()));
   table.push_back(exact_row(Op::kConcat, concat_exact, gates_exact_hash()));
+}
+
+void add_experts(std::vector<Variant>& table) {
+  table.push_back(exact_row(Op::kRoute, route_exact, route_exact_hash()));
+  const auto simt = [&](Op op, const char* name, NumericsClass numerics, KernelFn function) {
+    table.push_back(
+        weights_row(op, name, numerics, function, experts_simt_hash(), supports_experts_simt));
+    table.back().scratch_bytes = experts_simt_scratch_bytes;
+  };
+  const auto mma = [&](Op op, KernelFn function) {
+    table.push_back(weights_row(op, kExpertsMma, NumericsClass::kExact, function,
+                                experts_mma_hash(), supports_experts_mma));
+    table.back().scratch_bytes = experts_mma_scratch_bytes;
+    table.back().preference = preferred;
+  };
+  const auto both = [&](const char* name, NumericsClass numerics, KernelFn swiglu,
+                        KernelFn combine) {
+    simt(Op::kExpertMatmulSwiglu, name, numerics, swiglu);
+    simt(Op::kExpertMatmulCombine, name, numerics, combine);
+  };
+  both(kReference, NumericsClass::kReference, expert_matmul_swiglu_reference,
+       expert_matmul_combine_reference);
+  both(kExpertsSimt, NumericsClass::kExact, expert_matmul_swiglu_exact_simt,
+       expert_matmul_combine_exact_simt);
+  mma(Op::kExpertMatmulSwiglu, expert_matmul_swiglu_exact_mma);
+  mma(Op::kExpertMatmulCombine, expert_matmul_combine_exact_mma);
 }
 
 void add_exact_matmuls(std::vector<Variant>& table) {
@@ -179,6 +207,7 @@ std::vector<Variant> make_table(int capability) {
   table.push_back(exact_row(Op::kSample, sample_exact, sample_exact_hash()));
   table.back().scratch_bytes = sample_bytes;
   add_recurrent(table);
+  add_experts(table);
   add_exact_matmuls(table);
   add_attentions(table, capability);
   add_fast_matmuls(table);
