@@ -1,11 +1,14 @@
-// Sessions of models with recurrent state and a head that drafts: going back, drafting, memory.
+// Sessions of models with recurrent state and a head that drafts: going back, drafting, memory, on
+// the CPU and on a GPU (skipped where there is none).
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <tuple>
 
 #include "engine/audit.h"
+#include "engine/generate.h"
 #include "engine/oracle.h"
 #include "engine/test_sessions.h"
 #include "models/test_edited_folder.h"
@@ -16,20 +19,54 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-ModelOptions with_head() {
-  ModelOptions options;
-  options.build.draft_head = true;
-  return options;
+// A backend's name and a golden folder.
+using Case = std::tuple<std::string, std::string>;
+
+std::string case_name(const ::testing::TestParamInfo<Case>& info) {
+  return test_name({std::get<1>(info.param), info.index});
 }
+
+auto on_every_folder(const std::string& backend) {
+  return ::testing::Combine(::testing::Values(backend), ::testing::ValuesIn(hybrid_folders()));
+}
+
+class HybridTest : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    const auto opened = kernels::open_backend(std::get<0>(GetParam()));
+    if (!opened.ok()) GTEST_SKIP() << opened.error().message;
+    backend_ = *opened;
+  }
+
+  [[nodiscard]] std::unique_ptr<LoadedModel> open(bool head,
+                                                  const std::string& quant = "none") const {
+    ModelOptions options;
+    options.backend = backend_;
+    options.quant = *models::QuantScheme::parse(quant);
+    options.build.draft_head = head;
+    return open_model(golden_path(std::get<1>(GetParam())), options);
+  }
+
+  kernels::Backend* backend_ = nullptr;
+};
 
 // The shapes say how many rows are verified, not a drafter.
 const Assignments kExact{"prefill.numerics=exact", "decode.drafter=none"};
 
-class HybridSession : public ::testing::TestWithParam<std::string> {
+class HybridSession : public HybridTest {
  protected:
-  std::unique_ptr<LoadedModel> model_ = open_model(golden_path(GetParam()), with_head());
-  std::vector<int32_t> tokens_ = longest_prompt(*model_);
-  size_t vocabulary_ = static_cast<size_t>(model_->model().info().vocabulary);
+  void SetUp() override {
+    HybridTest::SetUp();
+    if (backend_ == nullptr) return;
+    model_ = open(true);
+    ASSERT_NE(model_, nullptr);
+    tokens_ = longest_prompt(*model_);
+    vocabulary_ = static_cast<size_t>(model_->model().info().vocabulary);
+  }
+
+  std::unique_ptr<LoadedModel> model_;
+  std::vector<int32_t> tokens_;
+  size_t vocabulary_ = 0;
 
   // Row r of the logits of all tokens.
   [[nodiscard]] std::vector<float> row(const std::vector<float>& rows, size_t r) const {
@@ -144,7 +181,7 @@ TEST_P(HybridSession, DraftsAreAskedForInReason) {
   ASSERT_TRUE(session->draft(1).ok());
   ASSERT_TRUE(session->draft(1).ok());
   EXPECT_THAT(session->draft(1).error().message, HasSubstr("does not fit in a context of 8"));
-  const auto without = open_model(golden_path(GetParam()));
+  const auto without = open(false);
   const auto refused = Session::create(*without, {{}, shape, std::nullopt});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::kUsage);
@@ -154,7 +191,7 @@ TEST_P(HybridSession, DraftsAreAskedForInReason) {
 TEST_P(HybridSession, TakesWhatThePlanSays) {
   for (const bool drafts : {false, true}) {
     for (const int64_t verify_rows : {0, 3}) {
-      const auto model = open_model(golden_path(GetParam()), drafts ? with_head() : ModelOptions{});
+      const auto model = open(drafts);
       SessionOptions options;
       options.shape = {200, 16};
       options.shape.verify_rows = verify_rows;
@@ -178,11 +215,14 @@ TEST_P(HybridSession, TakesWhatThePlanSays) {
 
 TEST_P(HybridSession, TakesWhatThePlanSaysAtAnyContextAndChunk) {
   constexpr int64_t kMostContext = 65536;
-  models::EditedFolder folder(GetParam());
+  models::EditedFolder folder(std::get<1>(GetParam()));
   folder.config["max_position_embeddings"] = kMostContext;
   const std::string path = folder.write();
   for (const bool drafts : {false, true}) {
-    const auto model = open_model(path, drafts ? with_head() : ModelOptions{});
+    ModelOptions options;
+    options.backend = backend_;
+    options.build.draft_head = drafts;
+    const auto model = open_model(path, options);
     for (const int64_t context : {int64_t{1024}, int64_t{8192}, kMostContext}) {
       for (const int64_t chunk : {128, 512, 2048, 4096}) {
         SessionShape shape{context, chunk};
@@ -197,15 +237,84 @@ TEST_P(HybridSession, TakesWhatThePlanSaysAtAnyContextAndChunk) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, HybridSession, ::testing::ValuesIn(hybrid_folders()), test_name);
+// Verifies of every width, going back within each, leave the bits of a prefill.
+TEST_P(HybridSession, VerifiesOfEveryWidthGiveTheSameBits) {
+  for (const char* quant : {"none", "q8", "q4"}) {
+    const auto model = open(false, quant);
+    const std::vector<int32_t> tokens(tokens_.begin(), tokens_.begin() + 60);
+    const std::vector<float> expected = prefill_rows(*model, kExact, tokens);
+    ASSERT_FALSE(expected.empty());
+    EXPECT_TRUE(same_bits(decode_rows(*model, kExact, tokens), expected)) << quant;
+    for (int64_t width = 1; width <= 16; ++width) {
+      SessionShape shape{64, 16};
+      shape.verify_rows = width;
+      const auto session = make_session(*model, kExact, shape);
+      ASSERT_NE(session, nullptr);
+      std::vector<float> rows;
+      for (size_t at = 0; at < tokens.size();) {
+        const size_t count = std::min(static_cast<size_t>(width), tokens.size() - at);
+        const auto kept = static_cast<int64_t>(
+            at + (at + count < tokens.size() && at % 3 == 0 ? (count + 1) / 2 : count));
+        const auto logits = session->verify(std::span(tokens).subspan(at, count));
+        ASSERT_TRUE(logits.ok()) << logits.error().message;
+        rows.insert(
+            rows.end(), logits->data,
+            logits->data + static_cast<size_t>(kept - static_cast<int64_t>(at)) * vocabulary_);
+        ASSERT_TRUE(session->truncate(kept).ok());
+        at = static_cast<size_t>(kept);
+      }
+      EXPECT_TRUE(same_bits(rows, expected)) << quant << ", width " << width;
+    }
+  }
+}
 
-class DraftOracle : public ::testing::TestWithParam<std::string> {};
+// Whatever drafts, and however deep.
+TEST_P(HybridSession, SpeculatesUnseen) {
+  for (const char* quant : {"none", "q4"}) {
+    const auto model = open(true, quant);
+    for (const SamplerOptions& sampler :
+         {SamplerOptions{}, SamplerOptions{.temperature = 0.9, .seed = 3}}) {
+      GenerateOptions options;
+      options.max_tokens = 128;
+      options.sampler = sampler;
+      const SessionShape shape{static_cast<int64_t>(tokens_.size()) + 128};
+      const auto plainly = make_session(*model, {"decode.drafter=none"}, shape);
+      ASSERT_NE(plainly, nullptr);
+      const auto plain = generate(*plainly, tokens_, options, nullptr, {});
+      ASSERT_TRUE(plain.ok()) << plain.error().message;
+      for (const char* drafter : {"mtp", "replay:0.8"}) {
+        for (const char* depth : {"1", "2", "3", "8"}) {
+          const auto session = make_session(*model,
+                                            {fmt::format("decode.drafter={}", drafter),
+                                             fmt::format("decode.mtp_depth={}", depth)},
+                                            shape);
+          ASSERT_NE(session, nullptr);
+          const auto drafted = generate(*session, tokens_, options, nullptr, {});
+          ASSERT_TRUE(drafted.ok()) << drafted.error().message;
+          EXPECT_EQ(drafted->tokens, plain->tokens) << quant << " " << drafter << " " << depth;
+          EXPECT_EQ(drafted->margins, plain->margins) << quant << " " << drafter << " " << depth;
+          EXPECT_EQ(session->position(), plainly->position());
+          EXPECT_EQ(session->arenas().peak_bytes(), session->plan().total_bytes);
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, HybridSession, on_every_folder("cpu"), case_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, HybridSession, on_every_folder("cuda"), case_name);
+
+using DraftOracle = HybridTest;
 
 TEST_P(DraftOracle, RowsAndDraftsAreThoseRecorded) {
-  const auto model = open_model(golden_path(GetParam()), with_head());
-  for (const Assignments& assignments :
-       {Assignments{"numerics=reference"}, Assignments{"numerics=reference", "prefill.chunk=7"},
-        kExact, Assignments{"prefill.numerics=exact", "cpu.isa=scalar"}, Assignments{}}) {
+  const auto model = open(true);
+  std::vector<Assignments> runs{{"numerics=reference"},
+                                {"numerics=reference", "prefill.chunk=7"},
+                                kExact,
+                                {"prefill.numerics=exact", "cpu.isa=scalar"}};
+  // The fast kernels of a GPU round activations to 16 bits, which these cases amplify.
+  if (backend_->device().backend == "cpu") runs.push_back({});
+  for (const Assignments& assignments : runs) {
     const auto report = check_oracle(*model, {switches_of(assignments), {}, std::nullopt});
     ASSERT_TRUE(report.ok()) << report.error().message;
     EXPECT_TRUE(report->passed) << (report->first_failure ? mismatch_text(*report->first_failure)
@@ -216,17 +325,27 @@ TEST_P(DraftOracle, RowsAndDraftsAreThoseRecorded) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, DraftOracle, ::testing::ValuesIn(hybrid_folders()), test_name);
+INSTANTIATE_TEST_SUITE_P(Golden, DraftOracle, on_every_folder("cpu"), case_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, DraftOracle, on_every_folder("cuda"), case_name);
 
-TEST(HybridExperts, OfOneTensorGiveTheSameBits) {
-  models::EditedFolder folder("oracle/qwen3_5_moe-s0");
+using HybridExperts = HybridTest;
+
+TEST_P(HybridExperts, OfOneTensorGiveTheSameBits) {
+  models::EditedFolder folder(std::get<1>(GetParam()));
   models::fuse_experts(folder);
-  const auto fused = open_model(folder.write());
-  const auto apart = open_model(golden_path("oracle/qwen3_5_moe-s0"));
+  ModelOptions options;
+  options.backend = backend_;
+  const auto fused = open_model(folder.write(), options);
+  const auto apart = open(false);
   ASSERT_NE(fused, nullptr);
   const std::vector<int32_t> tokens = longest_prompt(*apart);
   EXPECT_TRUE(same_bits(prefill_rows(*fused, {}, tokens), prefill_rows(*apart, {}, tokens)));
 }
+
+INSTANTIATE_TEST_SUITE_P(Golden, HybridExperts,
+                         ::testing::Values(Case("cpu", "oracle/qwen3_5_moe-s0")), case_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, HybridExperts,
+                         ::testing::Values(Case("cuda", "oracle/qwen3_5_moe-s0")), case_name);
 
 }  // namespace
 }  // namespace reckon::engine
