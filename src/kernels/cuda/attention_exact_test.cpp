@@ -16,7 +16,8 @@ using CudaAttentionExact = testing::AttentionTest;
 using CudaRopeAttention = testing::AttentionTest;
 
 TEST_F(CudaAttentionExact, RowsDependOnTheirPositionOnly) {
-  for (const Heads& heads : {Heads{6, 2, 40}, Heads{8, 2, 64}, Heads{3, 1, 128}}) {
+  for (const Heads& heads :
+       {Heads{6, 2, 40}, Heads{8, 2, 64}, Heads{3, 1, 128}, Heads{8, 1, 256}}) {
     for (const DType type : {DType::kF16, DType::kF32}) {
       Sequence s(heads, type, 0, 100, random);
       for_each_row(Op::kAttention, [&](const Variant& row) {
@@ -74,10 +75,12 @@ TEST_F(CudaRopeAttention, IsItsParts) {
   constexpr double kBase = 10000;
   constexpr float kEpsilon = 1e-6F;
   const std::vector<float> weights = random.floats(512);
-  for (const Heads& heads : {Heads{4, 2, 64}, Heads{6, 2, 128}, Heads{5, 1, 80}}) {
+  for (const Heads& heads :
+       {Heads{4, 2, 64}, Heads{6, 2, 128}, Heads{5, 1, 80}, Heads{6, 1, 256}}) {
     const Rotation rotations[] = {
         {heads.dim, RopePairing::kHalf, weights.data(), weights.data() + 256},
         {heads.dim / 2, RopePairing::kHalf, nullptr, nullptr},
+        {heads.dim / 4, RopePairing::kHalf, weights.data() + 256, weights.data()},
         {heads.dim, RopePairing::kAdjacent, nullptr, nullptr},
         {heads.dim / 2, RopePairing::kAdjacent, weights.data(), nullptr}};
     for (const Rotation& rotation : rotations) {
