@@ -224,6 +224,42 @@ TEST_P(Cuda, DispatchIsWhatThePlanPredicts) {
   }
 }
 
+// The same at the sizes of real models, a few layers deep.
+class CudaShapes : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CudaShapes, ExactBitsDependOnNothingElse) {
+  RECKON_REQUIRE_CUDA(gpu);
+  const auto model = open_model(GetParam(), on(gpu, "q4"));
+  ASSERT_NE(model, nullptr);
+  std::vector<int32_t> tokens;
+  for (int32_t i = 0; i < 40; ++i) tokens.push_back(i * i * 37 % 5000);
+  const Assignments exact{"prefill.numerics=exact", "decode.drafter=none"};
+  const std::vector<float> expected = prefill_rows(*model, exact, tokens);
+  EXPECT_TRUE(same_bits(decode_rows(*model, exact, tokens), expected));
+  for (const int64_t width : {2, 5, 16}) {
+    SessionShape shape{static_cast<int64_t>(tokens.size()), width};
+    shape.verify_rows = width;
+    const auto session = make_session(*model, exact, shape);
+    ASSERT_NE(session, nullptr);
+    std::vector<float> rows;
+    for (size_t at = 0; at < tokens.size();) {
+      const size_t count = std::min(static_cast<size_t>(width), tokens.size() - at);
+      const auto logits = session->verify(std::span(tokens).subspan(at, count));
+      ASSERT_TRUE(logits.ok()) << logits.error().message;
+      const size_t kept = (count + 1) / 2;  // the others are taken back
+      rows.insert(rows.end(), logits->data,
+                  logits->data + static_cast<int64_t>(kept) * logits->columns);
+      at += kept;
+      ASSERT_TRUE(session->truncate(static_cast<int64_t>(at)).ok());
+    }
+    EXPECT_TRUE(same_bits(rows, expected)) << "width " << width;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Synthetic, CudaShapes,
+                         ::testing::Values("synth:llama-8b,layers=2", "synth:qwen3.8-27b,layers=4",
+                                           "synth:qwen3.6-35b-a3b,layers=4"));
+
 // Families with ops that no CUDA kernel runs.
 std::vector<std::string> refused_models() {
   return {"oracle/qwen2-h56", "oracle/gemma3-h64"};

@@ -268,8 +268,11 @@ TEST_P(HybridSession, VerifiesOfEveryWidthGiveTheSameBits) {
   }
 }
 
+// Those of a CPU are in speculate_test.cpp.
+class HybridSpeculation : public HybridSession {};
+
 // Whatever drafts, and however deep.
-TEST_P(HybridSession, SpeculatesUnseen) {
+TEST_P(HybridSpeculation, GivesTheTokensOfPlainDecode) {
   for (const char* quant : {"none", "q4"}) {
     const auto model = open(true, quant);
     for (const SamplerOptions& sampler :
@@ -303,6 +306,7 @@ TEST_P(HybridSession, SpeculatesUnseen) {
 
 INSTANTIATE_TEST_SUITE_P(Golden, HybridSession, on_every_folder("cpu"), case_name);
 INSTANTIATE_TEST_SUITE_P(Cuda, HybridSession, on_every_folder("cuda"), case_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, HybridSpeculation, on_every_folder("cuda"), case_name);
 
 using DraftOracle = HybridTest;
 
