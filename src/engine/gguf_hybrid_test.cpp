@@ -78,6 +78,20 @@ TEST_P(GgufHybrid, ComputesWhatTheFolderDoes) {
             1e-3F);
 }
 
+// Its key heads lie in another order (kernels::KeyHeadOrder).
+TEST_P(GgufHybrid, ComputesTheSameOnAGpu) {
+  const auto gpu = kernels::open_backend("cuda");
+  if (!gpu.ok()) GTEST_SKIP() << gpu.error().message;
+  ModelOptions options = with_head();
+  options.backend = *gpu;
+  const TestFolder folder;
+  const auto gguf = open_model(write_case(HybridGguf(GetParam()), GetParam(), folder), options);
+  ASSERT_NE(gguf, nullptr);
+  for (const char* numerics : {"numerics=reference", "prefill.numerics=exact"}) {
+    expect_agreement(*gguf, {numerics});
+  }
+}
+
 // Each expert's gate and up in one tensor.
 void fuse_experts(HybridGguf& form) {
   for (const auto& [name, gate] : std::map(form.tensors)) {

@@ -6,6 +6,7 @@
 // Prefill of 2,048 tokens of synth:qwen3.8-27b (4 layers, p4, H200, 2026-11-30): 115,800 tokens/s;
 // 73,100 when a row was loaded and scaled where it is needed and every lane had each column's sum.
 #include "kernels/cuda/gated_delta_rule.hash.h"
+#include "kernels/cuda/key_head.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/row_chunks.cuh"
@@ -208,7 +209,7 @@ __global__ void __launch_bounds__(kWarps * 32)
   const auto key_dim = static_cast<int>(args.key_dim);
   const bool has_column = lane / 4 < count;
   Head head;
-  head.q = args.qkv + value_head / (args.value_heads / args.key_heads) * args.key_dim;
+  head.q = args.qkv + key_head_of(args, value_head) * args.key_dim;
   head.k = head.q + qk_width;
   head.v = has_column ? args.qkv + 2 * qk_width + value_head * args.value_dim + first + lane / 4
                       : nullptr;

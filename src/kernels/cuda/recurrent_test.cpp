@@ -117,9 +117,11 @@ TEST_F(CudaRecurrent, CausalConvGoesOnFromAnEarlierPosition) {
 TEST_F(CudaRecurrent, GatedDeltaRuleMatchesFloat64) {
   Random random(41);
   using Heads = DeltaRule::Heads;
-  for (const Heads& heads : {Heads{3, 9, 1, 1}, Heads{2, 4, 8, 16}, Heads{1, 3, 20, 24},
-                             Heads{2, 2, 33, 40}, Heads{2, 6, 128, 128}, Heads{3, 3, 7, 5},
-                             Heads{1, 1, 64, 208}, Heads{1, 2, 65, 9}, Heads{1, 1, 256, 44}}) {
+  for (const Heads& heads :
+       {Heads{3, 9, 1, 1}, Heads{2, 4, 8, 16}, Heads{1, 3, 20, 24}, Heads{2, 2, 33, 40},
+        Heads{2, 6, 128, 128}, Heads{3, 3, 7, 5}, Heads{1, 1, 64, 208}, Heads{1, 2, 65, 9},
+        Heads{1, 1, 256, 44}, Heads{2, 6, 16, 48, KeyHeadOrder::kTiled},
+        Heads{3, 6, 65, 9, KeyHeadOrder::kTiled}}) {
     for (const int64_t slots : {1, 2, 7, 17}) {
       const DeltaRule sequence(kLength, heads, slots, random);
       std::vector<float> expected;
@@ -151,6 +153,8 @@ TEST_F(CudaRecurrent, GatedDeltaRuleChunksMoveNoBit) {
     expect_chunks_agree(Op::kGatedDeltaRule, sequence, sequence.out_width);
     const DeltaRule whole(kLength, {1, 3, 128, 128}, slots, random);
     expect_chunks_agree(Op::kGatedDeltaRule, whole, whole.out_width);
+    const DeltaRule tiled(kLength, {2, 4, 128, 32, KeyHeadOrder::kTiled}, slots, random);
+    expect_chunks_agree(Op::kGatedDeltaRule, tiled, tiled.out_width);
   }
 }
 

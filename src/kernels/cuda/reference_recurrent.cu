@@ -1,4 +1,5 @@
 // The reference kernels of recurrent layers and of gates. Speed was no aim, as in reference.cu.
+#include "kernels/cuda/key_head.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/reference.h"
 #include "kernels/cuda/reference_recurrent.hash.h"
@@ -64,8 +65,8 @@ __global__ void recur(GatedDeltaRuleArgs args, const StepInput* input) {
   float* states = args.states + head * args.key_dim * args.value_dim + column % args.value_dim;
   for (int64_t r = 0; r < args.rows; ++r) {
     const int64_t position = input->first_position + r;
-    const float* q = args.qkv + r * (2 * qk_width + v_width) +
-                     head / (args.value_heads / args.key_heads) * args.key_dim;
+    const float* q =
+        args.qkv + r * (2 * qk_width + v_width) + key_head_of(args, head) * args.key_dim;
     const float* k = q + qk_width;
     const float q_scale = inverse_length(q, args.key_dim) / sqrtf(static_cast<float>(args.key_dim));
     const float k_scale = inverse_length(k, args.key_dim);
