@@ -226,8 +226,10 @@ Status check_is_no_model(const char* option, const std::string& path,
   return {};
 }
 
-Status check_outputs(const RunOptions& options, const Checkpoint& checkpoint) {
+Status check_outputs(const RunOptions& options, const Session& session,
+                     const Checkpoint& checkpoint) {
   if (options.save_state) {
+    TRY(session.check_can_save());
     TRY(check_is_no_model("--save-state", *options.save_state, checkpoint));
     TRY(engine::check_state_path(*options.save_state));
   }
@@ -306,7 +308,7 @@ Result<ExitCode> run(const RunOptions& options) {
   sampler.saw(before);
   const std::vector<std::string> notes = notes_of(*model, chat.has_value(), switches, options);
   if (!options.quiet && !options.json) print_notes(notes);
-  TRY(check_outputs(options, model->checkpoint()));
+  TRY(check_outputs(options, *session, model->checkpoint()));
   std::string text;
   const auto sink = [&](std::string_view piece) {
     text += piece;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 #include <set>
 
@@ -356,6 +357,34 @@ TEST(CudaMemory, RefusesWhatDoesNotFit) {
   EXPECT_EQ(session.error().kind, ErrorKind::kRefused);
   EXPECT_EQ(model->allocated_bytes(), 0U);
   EXPECT_THAT(session.error().message, HasSubstr("memory limit"));
+}
+
+TEST(CudaState, IsNeitherSavedNorLoaded) {
+  RECKON_REQUIRE_CUDA(gpu);
+  const TestFolder folder;
+  const std::string path = folder.path() + "/state";
+  const char* refusal = "states are saved and loaded on the CPU only";
+  for (const char* name : {"oracle/llama-s0", "oracle/qwen3_5-s0"}) {
+    const auto model = open_model(golden_path(name), on(gpu));
+    const auto session = make_session(*model, {}, {64, 16});
+    ASSERT_TRUE(session->append(5).ok());
+    EXPECT_THAT(session->check_can_save().error().message, HasSubstr(refusal));
+    EXPECT_THAT(session->save_state(path).error().message, HasSubstr(refusal));
+    EXPECT_FALSE(std::filesystem::exists(path));
+    const auto there = open_model(golden_path(name));
+    const auto saved = make_session(*there, {}, {64, 16});
+    ASSERT_TRUE(saved->append(5).ok());
+    ASSERT_TRUE(saved->save_state(path).ok());
+    const auto file = StateFile::open(path);
+    ASSERT_TRUE(file.ok());
+    const auto fresh = make_session(*model, {}, {64, 16});
+    const Status loaded = fresh->load_state(*file);
+    ASSERT_FALSE(loaded.ok());
+    EXPECT_EQ(loaded.error().kind, ErrorKind::kUsage);
+    EXPECT_THAT(loaded.error().message, HasSubstr(refusal));
+    EXPECT_EQ(fresh->position(), 0);
+    std::filesystem::remove(path);
+  }
 }
 
 TEST(CudaSampling, FollowsTheRule) {

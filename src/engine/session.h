@@ -103,9 +103,11 @@ class Session {
   // The tokens that were run, position() of them.
   [[nodiscard]] std::span<const int32_t> tokens() const { return tokens_; }
 
+  // Before long work whose state is to be saved: a usage error on a backend other than the CPU.
+  [[nodiscard]] Status check_can_save() const;
   // Puts a file of the state in the place of the one at `path`: all that another session needs to
   // go on from here with the same bits. `pending`: a token that was picked and not run. Fails as
-  // write_state_file() does; usage errors: no token was run, a backend other than the CPU.
+  // check_can_save() and write_state_file() do; usage error: no token was run.
   [[nodiscard]] Status save_state(const std::string& path,
                                   std::optional<int32_t> pending = std::nullopt);
   // Goes on from where the file's session stood, in one that has run nothing (else a CHECK). There

@@ -137,9 +137,13 @@ std::vector<Session::KeptBuffer> Session::kept_buffers() const {
   return kept;
 }
 
+Status Session::check_can_save() const {
+  return check_backend(backend_);
+}
+
 Status Session::save_state(const std::string& path, std::optional<int32_t> pending) {
   if (position_ == 0) return usage_error("there is no state to save: no token was run");
-  TRY(check_backend(backend_));
+  TRY(check_can_save());
   RECKON_CHECK(!is_last_unknown_);
   TRY(wait());
   StateContents contents;
