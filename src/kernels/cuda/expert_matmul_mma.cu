@@ -3,9 +3,10 @@
 //
 // Few rows: a block is one strip of one expert and one pair, its 8 warps the 8 segments of K, since
 // there are too few strips to fill the chip otherwise; each warp rounds the columns of x that it
-// needs. Many rows: x is rounded once, a warp takes a whole strip and up to 32 pairs of its expert,
-// segment after segment, and the 8 warps of a block find the same operands in the cache; nothing is
-// shared and nobody waits. Both perform the same operations in the same order for a pair.
+// needs into shared memory. Many rows: x is rounded once, a warp takes a whole strip and up to 32
+// pairs of its expert, segment after segment, and the 8 warps of a block find the same operands in
+// the cache; nothing is shared and nobody waits. Both perform the same operations in the same order
+// for a pair, and they are those of the plain matmul (gemv_mma.cuh).
 //
 // Prefill of 2,048 tokens of synth:qwen3.6-35b-a3b (4 layers, p4, H200, 2026-11-30): 113,900
 // tokens/s; 90,900 with 186 registers, no spills and one block a multiprocessor.
@@ -14,6 +15,8 @@
 #include "kernels/cuda/expert_products.cuh"
 #include "kernels/cuda/expert_tile.cuh"
 #include "kernels/cuda/experts.h"
+#include "kernels/cuda/gemv_geometry.h"
+#include "kernels/cuda/operand_rounding.cuh"
 #include "kernels/cuda/silu.cuh"
 
 namespace reckon::kernels::cuda {
@@ -22,23 +25,91 @@ namespace {
 constexpr int kThreads = kGemvSegments * 32;
 constexpr int kWarps = kThreads / 32;
 constexpr int kGroups = 4;  // of 8 pairs, of one tile
-constexpr int kColumnsOfLane = 16;
 
 template <TileType kType>
-__device__ __forceinline__ LaneInput rounded(const Products& call, const float* row, int index) {
-  const int column =
-      index * static_cast<int>(kTileColumns) + static_cast<int>(threadIdx.x % 4) * kColumnsOfLane;
-  float4 v[4];
+inline constexpr int kPlanes = kType == TileType::kBf16 ? 2 : 1;
+
+// A lane's columns of tile `index` of a row of x, zeros beyond k.
+__device__ __forceinline__ LaneColumns load_columns(const Products& call, const float* row,
+                                                    int index) {
+  const int column = index * static_cast<int>(kTileColumns) + static_cast<int>(threadIdx.x % 4) * 4;
+  LaneColumns v;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) v[i] = load_columns(call, row, column + 4 * i);
-  return round_columns<kType>(v);
+  for (int i = 0; i < 4; ++i) v.of16[i] = load_four(row, column + 16 * i, call.k, call.vector);
+  return v;
+}
+
+// What a warp of multiply_few() has of x: up to 8 tiles, one for each four lanes to round.
+template <TileType kType>
+struct StagedTiles {
+  static constexpr int kTiles = 8;
+  uint4 operands[kPlanes<kType>][kTiles][8];
+  uint2 scales[kTiles];
+
+  // All lanes of the warp call it; tiles index ... end - 1 are there, up to kTiles.
+  __device__ __forceinline__ void stage(const Products& call, const float* x, int index, int end) {
+    const auto lane = threadIdx.x % 32, four = lane / 4, lane4 = lane % 4;
+    const int own = index + static_cast<int>(four);
+    LaneColumns v{};
+    if (own < end) v = load_columns(call, x, own);
+    __syncwarp();  // the tiles before are read
+    stage_columns<kType>(v, own < end, shared_address(&operands[0][four]) + lane4 * 8,
+                         sizeof(operands[0]), shared_address(&scales[four]), lane4);
+    __syncwarp();
+  }
+
+  __device__ __forceinline__ LaneOperands read(int tile) const {
+    const int lane4 = static_cast<int>(threadIdx.x % 4);
+    LaneOperands x;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      x.high[i] = operands[0][tile][2 * lane4 + i];
+      if constexpr (kType == TileType::kBf16) x.low[i] = operands[1][tile][2 * lane4 + i];
+    }
+    return x;
+  }
+};
+
+// A warp's segment of a strip of each matrix times one row of x, whose sums are those of all 8
+// columns of the mma.
+template <TileType kType>
+__device__ __forceinline__ void multiply_segment(const Products& call, const float* x,
+                                                 int64_t strip, int segment,
+                                                 StagedTiles<kType>& staged, float (&total)[2][4]) {
+  constexpr int64_t kTile = tile_bytes(kType);
+  const auto lane = threadIdx.x % 32;
+  const int begin = segment_begin(segment, call.k_tiles);
+  const int end = segment_begin(segment + 1, call.k_tiles);
+  int64_t at = (strip * call.k_tiles + begin) * kTile;
+  LaneTile<kType> next[2];
+  const auto load_next = [&] {
+    next[0].load(call.weights[0] + at, lane);
+    if (call.matrices == 2) next[1].load(call.weights[1] + at, lane);
+    at += kTile;
+  };
+  if (begin < end) load_next();
+  for (int index = begin; index < end; ++index) {
+    const int tile = (index - begin) % StagedTiles<kType>::kTiles;
+    if (tile == 0) staged.stage(call, x, index, end);
+    const LaneTile<kType> weights[2] = {next[0], next[1]};
+    if (index + 1 < end) load_next();
+    const LaneOperands operands = staged.read(tile);
+    float scale[2] = {}, sum[2] = {};
+    if constexpr (kType != TileType::kBf16) {
+      const uint2 bits = staged.scales[tile];
+      scale[0] = scale[1] = __uint_as_float(bits.x);
+      sum[0] = sum[1] = __uint_as_float(bits.y);
+    }
+    add_product<kType>(weights[0], operands, scale, sum, total[0]);
+    if (call.matrices == 2) add_product<kType>(weights[1], operands, scale, sum, total[1]);
+  }
 }
 
 // Grid: (expert_strips(), pairs).
 template <TileType kType>
 __global__ void __launch_bounds__(kThreads) multiply_few(const __grid_constant__ Products call) {
+  __shared__ StagedTiles<kType> staged[kWarps];
   __shared__ float partials[2][kGemvSegments][kTileRows];
-  constexpr int64_t kTile = tile_bytes(kType);
   release_next();
   wait_for_previous();
   const PairTile pair = tile_of<true>(call);
@@ -47,20 +118,8 @@ __global__ void __launch_bounds__(kThreads) multiply_few(const __grid_constant__
   if (strip * kTileRows >= first_row + call.n) return;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const float* x = call.x + int64_t{pair.first / call.pairs_of_x} * call.k;
-  const int end = segment_begin(warp + 1, call.k_tiles);
   float total[2][4] = {};
-  for (int index = segment_begin(warp, call.k_tiles); index < end; ++index) {
-    ExpertWeights<kType> weights[2];
-    const int64_t at = (strip * call.k_tiles + index) * kTile;
-    weights[0].load(call.weights[0] + at, lane);
-    if (call.matrices == 2) weights[1].load(call.weights[1] + at, lane);
-    const LaneInput input = rounded<kType>(call, x, index);
-    const float2 scale = {input.scale, input.sum};
-    add_product<kType>(weights[0], input.high, input.low, {scale, scale}, total[0]);
-    if (call.matrices == 2) {
-      add_product<kType>(weights[1], input.high, input.low, {scale, scale}, total[1]);
-    }
-  }
+  multiply_segment<kType>(call, x, strip, warp, staged[warp], total);
   if (lane % 4 == 0) {
 #pragma unroll
     for (int matrix = 0; matrix < 2; ++matrix) {
@@ -87,7 +146,7 @@ __global__ void __launch_bounds__(kThreads) multiply_few(const __grid_constant__
 // Four lanes a tile of a row.
 template <TileType kType>
 __global__ void __launch_bounds__(kThreads)
-    round_rows(const __grid_constant__ Products call, int64_t rows, uint4* high, uint4* low,
+    round_rows(const __grid_constant__ Products call, int64_t rows, uint2* high, uint2* low,
                float2* scales) {
   release_next();
   wait_for_previous();
@@ -96,26 +155,17 @@ __global__ void __launch_bounds__(kThreads)
   const bool is_there = item < rows * call.k_tiles;
   const int64_t row = is_there ? item / call.k_tiles : 0;
   const auto index = static_cast<int>(is_there ? item % call.k_tiles : 0);
-  const LaneInput input = rounded<kType>(call, call.x + row * call.k, index);
-  if (!is_there) return;
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    high[2 * thread + i] = {input.high[4 * i], input.high[4 * i + 1], input.high[4 * i + 2],
-                            input.high[4 * i + 3]};
-    if constexpr (kType == TileType::kBf16) {
-      low[2 * thread + i] = {input.low[4 * i], input.low[4 * i + 1], input.low[4 * i + 2],
-                             input.low[4 * i + 3]};
-    }
-  }
-  if (thread % 4 == 0) scales[item] = {input.scale, input.sum};
-}
-
-__device__ __forceinline__ void load_words(uint32_t (&words)[8], const uint4* from) {
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const uint4 v = from[i];
-    words[4 * i] = v.x, words[4 * i + 1] = v.y, words[4 * i + 2] = v.z, words[4 * i + 3] = v.w;
-  }
+  const LaneColumns columns = load_columns(call, call.x + row * call.k, index);
+  const int64_t first = item * 16 + threadIdx.x % 4;  // of 4 columns each
+  const auto put = [&](int i, uint2 operands, uint2 rest) {
+    if (!is_there) return;
+    high[first + 4 * i] = operands;
+    if constexpr (kType == TileType::kBf16) low[first + 4 * i] = rest;
+  };
+  const auto put_scale = [&](float2 scale) {
+    if (is_there) scales[item] = scale;
+  };
+  round_columns<kType>(columns, threadIdx.x % 4, put, put_scale);
 }
 
 // A strip of one matrix times the pairs of a tile, of which a lane has results of `groups` groups.
@@ -127,7 +177,7 @@ __device__ __forceinline__ void multiply_strip(const Products& call, const Round
                                                SegmentTree<kGroups>& tree) {
   constexpr int64_t kTile = tile_bytes(kType);
   const int lane = threadIdx.x % 32;
-  ExpertWeights<kType> next;
+  LaneTile<kType> next;
   next.load(tile, lane);
   int index = 0;
 #pragma unroll 1
@@ -136,28 +186,30 @@ __device__ __forceinline__ void multiply_strip(const Products& call, const Round
     const int end = segment_begin(segment + 1, call.k_tiles);
 #pragma unroll 1
     for (; index < end; ++index) {
-      const ExpertWeights<kType> weights = next;
+      const LaneTile<kType> weights = next;
       tile += kTile;
       if (index + 1 < call.k_tiles) next.load(tile, lane);
 #pragma unroll
       for (int group = 0; group < kGroups; ++group) {
         if (group >= groups) break;
         const int64_t item = int64_t{x_rows[group]} * call.k_tiles + index;
-        uint32_t high[8], low[8];
-        load_words(high, input.high + 8 * item + lane % 4 * 2);
-        float2 scales[2] = {};
-        if constexpr (kType == TileType::kBf16) {
-          load_words(low, input.low + 8 * item + lane % 4 * 2);
-        } else {
+        LaneOperands x;
+        float x_scale[2] = {}, x_sum[2] = {};
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          x.high[i] = input.high[8 * item + lane % 4 * 2 + i];
+          if constexpr (kType == TileType::kBf16) x.low[i] = input.low[8 * item + lane % 4 * 2 + i];
+        }
+        if constexpr (kType != TileType::kBf16) {
           const float2 own = input.scales[item];
 #pragma unroll
           for (int i = 0; i < 2; ++i) {
             const int from = (lane % 4 * 2 + i) * 4;  // a lane of pair 2t + i
-            scales[i] = {__shfl_sync(0xffffffffU, own.x, from),
-                         __shfl_sync(0xffffffffU, own.y, from)};
+            x_scale[i] = __shfl_sync(0xffffffffU, own.x, from);
+            x_sum[i] = __shfl_sync(0xffffffffU, own.y, from);
           }
         }
-        add_product<kType>(weights, high, low, scales, sum[group]);
+        add_product<kType>(weights, x, x_scale, x_sum, sum[group]);
       }
     }
     tree.add(segment, sum);
@@ -216,8 +268,8 @@ struct Kernels {
                    KernelContext& context) {
     const int64_t blocks = (4 * x_rows * products.k_tiles + kThreads - 1) / kThreads;
     launch(context, round_rows<kType>, dim3(static_cast<uint32_t>(blocks)), dim3(kThreads), 0,
-           products, x_rows, const_cast<uint4*>(input.high), const_cast<uint4*>(input.low),
-           const_cast<float2*>(input.scales));
+           products, x_rows, reinterpret_cast<uint2*>(input.high),
+           reinterpret_cast<uint2*>(input.low), input.scales);
     launch(context, multiply_many<kType>, grid, dim3(kThreads), 0, products, input);
   }
 };

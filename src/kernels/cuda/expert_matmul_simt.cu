@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kThreads) multiply_pairs(const __grid_constant
     float sum[2][kPairs] = {};
     for (int index = begin; index < end; ++index, tile += kTile) {
       multiply_tile<kType>(tile, lane, pairs.count, sum, [&](int i, int column) {
-        return load_columns(call, x[i], index * 64 + column);
+        return load_four(x[i], index * 64 + column, call.k, call.vector);
       });
     }
     store_partials(sum, lane, partials[matrix][warp]);

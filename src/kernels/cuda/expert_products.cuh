@@ -49,17 +49,6 @@ __device__ __forceinline__ PairTile tile_of(const Products& call) {
   return strips_of(call.n) + (call.n % kTileRows == 0 ? 0 : 1);
 }
 
-// Columns column ... + 3 of a row of x, zeros beyond k.
-__device__ __forceinline__ float4 load_columns(const Products& call, const float* row, int column) {
-  if (call.vector && column + 3 < call.k) return *reinterpret_cast<const float4*>(row + column);
-  float4 v;
-  v.x = column < call.k ? row[column] : 0.0F;
-  v.y = column + 1 < call.k ? row[column + 1] : 0.0F;
-  v.z = column + 2 < call.k ? row[column + 2] : 0.0F;
-  v.w = column + 3 < call.k ? row[column + 3] : 0.0F;
-  return v;
-}
-
 inline constexpr int kAddThreads = 256;
 
 // One thread an output: the weighted sum over a row's pairs in the order of the selection.

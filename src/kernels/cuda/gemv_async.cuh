@@ -234,4 +234,13 @@ __device__ __forceinline__ uint32_t load_shared_4(uint32_t address) {
   return v;
 }
 
+// 16 bytes of device memory that are read once.
+__device__ __forceinline__ uint4 stream_16(const uint8_t* from) {
+  uint4 v;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(from));
+  return v;
+}
+
 }  // namespace reckon::kernels::cuda

@@ -7,16 +7,13 @@
 #include "kernels/cuda/gemv_async.cuh"
 #include "kernels/cuda/gemv_geometry.h"
 #include "kernels/cuda/gemv_work.cuh"
+#include "kernels/cuda/silu.cuh"
 
 namespace reckon::kernels::cuda {
 
 __device__ __forceinline__ float4 add4(float4 a, float4 b) {
   return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z),
                      __fadd_rn(a.w, b.w));
-}
-
-__device__ __forceinline__ float swiglu(float gate, float up) {
-  return gate / (1.0f + expf(-gate)) * up;
 }
 
 // The combining warp: adds the segments of each strip in the fixed tree and stores the results.
@@ -78,7 +75,7 @@ __device__ __forceinline__ void combine_strips(const GemvKernelArgs& args, const
           const int row = nt * 8 + static_cast<int>(lane % 4) * 2 + i % 2;
           const int column = strip.index * 16 + static_cast<int>(lane / 4) + i / 2 * 8;
           if (row >= rows || column >= args.n[strip.weight]) continue;
-          const float value = args.parts > 1 ? swiglu(gate[nt][i], sum[nt][i]) : sum[nt][i];
+          const float value = args.parts > 1 ? swiglu_element(gate[nt][i], sum[nt][i]) : sum[nt][i];
           out[row * args.out_stride[target] + column] = value;
         }
       }

@@ -4,8 +4,11 @@
 // routers) and checks the matrix kernels; 4 rows a pass.
 #include "kernels/cuda/gemv_simt.cuh"
 
-#include "kernels/cuda/gemv_mma.cuh"
+#include "kernels/cuda/gemv_args.cuh"
+#include "kernels/cuda/gemv_async.cuh"
 #include "kernels/cuda/gemv_simt_tile.cuh"
+#include "kernels/cuda/row_chunks.cuh"
+#include "kernels/cuda/silu.cuh"
 
 namespace reckon::kernels::cuda {
 namespace {
@@ -31,7 +34,7 @@ __global__ void __launch_bounds__(kSimtThreads)
     float sum[2][kRows] = {};
     for (int index = begin; index < end; ++index, tile += kTile) {
       multiply_tile<kType>(tile, lane, rows, sum, [&](int r, int column) {
-        return load_x(args, x + r * args.x_stride, index * 64 + column);
+        return load_four(x + r * args.x_stride, index * 64 + column, args.k, args.x_aligned);
       });
     }
     store_partials(sum, lane, partials[part][warp]);
@@ -48,7 +51,7 @@ __global__ void __launch_bounds__(kSimtThreads)
   const int column = strip.index * static_cast<int>(kTileRows) + in_strip;
   if (column >= args.n[strip.weight]) return;
   args.out[strip.weight][(first_row + row) * args.out_stride[strip.weight] + column] =
-      args.parts > 1 ? swiglu(result[0], result[1]) : result[0];
+      args.parts > 1 ? swiglu_element(result[0], result[1]) : result[0];
 }
 
 template <int kRows>

@@ -9,16 +9,9 @@
 #include <cstdint>
 
 #include "kernels/cuda/gemv.h"
+#include "kernels/cuda/gemv_async.cuh"
 
 namespace reckon::kernels::cuda {
-
-__device__ __forceinline__ uint4 stream_16(const uint8_t* from) {
-  uint4 v;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(from));
-  return v;
-}
 
 __device__ __forceinline__ uint32_t word_of(const uint4& v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;

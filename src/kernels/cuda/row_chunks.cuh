@@ -20,6 +20,17 @@ __device__ __forceinline__ float4 load_chunk(const float* row, int64_t chunk, in
   return v;
 }
 
+// Elements i ... i + 3 of a row, zeros beyond k. `vector`: 16 bytes at a time where all are there.
+__device__ __forceinline__ float4 load_four(const float* row, int i, int k, bool vector) {
+  if (vector && i + 3 < k) return *reinterpret_cast<const float4*>(row + i);
+  float4 v;
+  v.x = i < k ? row[i] : 0.0F;
+  v.y = i + 1 < k ? row[i + 1] : 0.0F;
+  v.z = i + 2 < k ? row[i + 2] : 0.0F;
+  v.w = i + 3 < k ? row[i + 3] : 0.0F;
+  return v;
+}
+
 template <bool kVector>
 __device__ __forceinline__ void store_chunk(float* row, int64_t chunk, int64_t k, float4 v) {
   if constexpr (kVector) {
