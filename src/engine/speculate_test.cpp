@@ -183,10 +183,7 @@ TEST_P(MtpSpeculation, DraftsByDefaultWhereThereIsAHead) {
   EXPECT_EQ(make_session(*without, {}, {256})->plan().shape.verify_rows, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, MtpSpeculation,
-                         ::testing::Values("oracle/qwen3_5-s0", "oracle/qwen3_5-s1",
-                                           "oracle/qwen3_5_moe-s0", "oracle/qwen3_next-s0"),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(Golden, MtpSpeculation, ::testing::ValuesIn(hybrid_folders()), test_name);
 
 class SpeculateTest : public ::testing::Test {
  protected:
