@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""Trains the small model on tokens that data.py wrote.
+
+  tools/train_tiny/train.py [--data build/tiny] [--state DIR] [--minutes 17] [--until SECONDS]
+
+On an NVIDIA GPU matmuls are in bfloat16, layers are compiled, and a step is one CUDA graph; on a
+CPU everything is float32. The number of steps is set once, from --minutes and the measured time of
+a step, or by --steps; the learning rate rises, then falls to zero over them. --until ends this
+process after so many seconds with its state saved; the same command goes on with it, from --state
+or, where that is empty, from --carried. The weights with the lowest validation loss are kept.
+Writes to --state (everything) and --portable (files under 16 MiB, see state.py). Seeded.
+Exit codes: 0 finished, 3 stopped by --until before the last step.
+"""
+import argparse
+import json
+import math
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+import batches
+import corpora
+import losses
+import state
+from model import Config, Tiny, initialise, parameters
+
+STOPPED = 3
+REWARM_STEPS = 200  # after Adam's moments were lost
+CALIBRATION = (20, 60)  # steps between which a step is timed
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--data", type=Path, default=Path("build/tiny"), help="folder of data.npz")
+    add("--state", type=Path, default=Path("build/tiny/state"), help="where the run is kept")
+    add("--carried", type=Path, help="portable files of an earlier process to go on from")
+    add("--portable", type=Path, help="where portable files go (default: --state)")
+    add("--minutes", type=float, default=17, help="of training in all, all processes together")
+    add("--steps", type=int, help="in all, instead of --minutes")
+    add("--until", type=float, default=math.inf, help="seconds of this process")
+    add("--length", type=int, default=1024, help="tokens of a window")
+    add("--batch", type=int, default=32, help="windows of a step")
+    add("--prose", type=float, default=0.5, help="share of windows that are prose")
+    add("--lr", type=float, default=2e-3, help="highest learning rate")
+    add("--warmup", type=float, default=0.02, help="share of the steps")
+    add("--weight-decay", type=float, default=0.3)
+    add("--dropout", type=float, default=0.1)
+    add("--mtp", type=float, default=0.3, help="weight of the MTP layer's loss")
+    add("--soft", type=float, default=0.75,
+        help="share of that loss against the model's own expectation")
+    add("--clip", type=float, default=1.0, help="largest norm of the gradient")
+    add("--validate-every", type=int, default=250, help="steps")
+    add("--validation-windows", type=int, default=96, help="of each corpus at most")
+    add("--save-every", type=float, default=60, help="seconds")
+    add("--config", type=json.loads, default={}, metavar="JSON", help="keys of model.Config")
+    add("--seed", type=int, default=1)
+    add("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    add("--no-compile", action="store_true", help="layers op by op")
+    add("--no-graph", action="store_true", help="without a CUDA graph")
+    args = parser.parse_args()
+    args.portable = args.portable or args.state
+    return args
+
+
+def make_optimizer(model: Tiny, args) -> torch.optim.Optimizer:
+    """Weight decay on matrices only."""
+    matrices = [p for p in model.parameters() if p.dim() == 2]
+    others = [p for p in model.parameters() if p.dim() != 2]
+    on_gpu = args.device == "cuda"
+    lr = torch.tensor(args.lr, device="cuda") if on_gpu else args.lr
+    return torch.optim.AdamW(
+        [{"params": matrices, "weight_decay": args.weight_decay},
+         {"params": others, "weight_decay": 0.0}],
+        lr=lr, betas=(0.9, 0.95), eps=1e-9, fused=on_gpu, capturable=on_gpu)
+
+
+def set_rate(optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], torch.Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+
+
+class Stepper:
+    """Runs optimisation steps on windows of `stream`; as a CUDA graph after some warm-up steps."""
+
+    WARM_UP = 6
+
+    def __init__(self, model: Tiny, optimizer, windows: batches.TrainingWindows, args):
+        self.model, self.optimizer, self.args = model, optimizer, args
+        self.stream = windows.stream.to(args.device)
+        self.starts = torch.zeros(args.batch, dtype=torch.int64, device=args.device)
+        self.graph, self.done = None, 0
+        self.graphs = args.device == "cuda" and not args.no_graph
+        self.side = torch.cuda.Stream() if self.graphs else None
+        self.result = None
+
+    def __call__(self, starts: torch.Tensor) -> torch.Tensor:
+        """Losses and the norm of the gradient, [2 + DEPTHS], valid until the next call."""
+        self.starts.copy_(starts)
+        if self.graph is not None:
+            self.graph.replay()
+        elif self.graphs and self.done >= self.WARM_UP:
+            self.capture()
+            self.graph.replay()
+        elif self.graphs:
+            self.side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self.side):
+                self.result = self.once()
+            torch.cuda.current_stream().wait_stream(self.side)
+        else:
+            self.result = self.once()
+        self.done += 1
+        return self.result
+
+    def once(self) -> torch.Tensor:
+        self.optimizer.zero_grad(set_to_none=True)
+        tokens = batches.gather(self.stream, self.starts, self.args.length)
+        parts = losses.losses(self.model, tokens, self.args.soft)
+        losses.total(parts, self.args.mtp).backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.args.clip)
+        self.optimizer.step()
+        return torch.cat((parts.detach(), norm.reshape(1)))
+
+    def capture(self) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+        torch.cuda.synchronize()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.result = self.once()
+
+
+def compile_layers(model: Tiny) -> list:
+    """Each kind of layer is compiled once, at its first call."""
+    layers = [*model.model.layers, *model.mtp.layers]
+    for layer in layers:
+        layer.compile()
+    return layers
+
+
+def try_compiled(stepper: Stepper, starts: torch.Tensor) -> None:
+    """A first step; where the compiler fails on this machine the layers run op by op."""
+    layers = compile_layers(stepper.model)
+    try:
+        stepper.once()
+    except Exception as error:  # the compiler's failures have no common type
+        print(f"train.py: layers are not compiled: {str(error).splitlines()[0]}", flush=True)
+        for layer in layers:
+            layer._compiled_call_impl = None
+
+
+class Validator:
+    """Bits per byte of held-out windows, and the acceptance of drafts there, on a copy of the model
+    without dropout."""
+
+    def __init__(self, data: batches.Data, args):
+        self.device = args.device
+        self.token_bytes = data.token_bytes.to(args.device)
+        self.windows = {c: batches.in_order(data.tokens(c, "validation"), args.length,
+                                            args.validation_windows) for c in corpora.CORPORA}
+
+    def __call__(self, model: Tiny) -> dict[str, float]:
+        plain = Tiny(model.config, 0.0, model.dtype).to(self.device).eval()
+        plain.load_state_dict(model.state_dict())
+        row = {}
+        for corpus, windows in self.windows.items():
+            sums: dict[str, float] = {}
+            for some in windows.split(16):
+                losses.add(sums, losses.measure(plain, some.to(self.device), self.token_bytes))
+            row[f"{corpus} bits per byte"] = sums["nats"] / math.log(2) / sums["bytes"]
+            for depth in range(1, losses.DEPTHS + 1):
+                row[f"{corpus} accepted {depth}"] = (sums[f"accepted {depth}"]
+                                                     / sums[f"drafted {depth}"])
+        return row
+
+
+class Training:
+    def __init__(self, args):
+        self.args, self.began = args, time.monotonic()
+        torch.manual_seed(args.seed)
+        torch.set_float32_matmul_precision("high")
+        self.data = batches.Data(args.data / "data.npz")
+        self.windows = batches.TrainingWindows(self.data, args.length, args.batch, args.prose,
+                                               args.seed)
+        config = Config(**{"vocab_size": len(self.data.token_bytes), **args.config})
+        dtype = torch.bfloat16 if args.device == "cuda" else torch.float32
+        self.model = Tiny(config, args.dropout, dtype)
+        initialise(self.model, args.seed)
+        self.model.to(args.device).train()
+        self.optimizer = make_optimizer(self.model, args)
+        self.run = {"step": 0, "steps": args.steps, "seconds": 0.0, "best": None, "curve": [],
+                    "warm_from": 0, "config": config.__dict__,
+                    "args": {k: str(v) for k, v in vars(args).items()}}
+        self.best: dict = {}
+        self.restore()
+        self.seconds_before = self.run["seconds"]
+        self.validator = Validator(self.data, args)
+        self.saved_at = time.monotonic()
+        print(f"{parameters(self.model):,} parameters, {self.windows.stream.numel():,} tokens, "
+              f"{args.device}, from step {self.run['step']}", flush=True)
+
+    def restore(self) -> None:
+        args = self.args
+        if (args.state / "full.pt").exists():
+            self.run, self.best = state.load_full(args.state, self.model, self.optimizer)
+        elif args.carried and (args.carried / "resume.json").exists():
+            self.run, self.best = state.load_portable(args.carried, self.model)
+            self.run["warm_from"] = self.run["step"]
+            torch.manual_seed(args.seed + self.run["step"])
+        if args.steps:
+            self.run["steps"] = args.steps
+
+    def seconds(self) -> float:
+        """Of training, earlier processes included."""
+        return self.seconds_before + time.monotonic() - self.began
+
+    def rate(self) -> float:
+        """The learning rate of this step: up, then down to zero in a line."""
+        step, steps = self.run["step"], self.run["steps"]
+        if steps is None:
+            return self.args.lr * min(1.0, (step + 1) / 200)
+        warm = max(1, round(self.args.warmup * steps))
+        rate = self.args.lr * min((step + 1) / warm, (steps - step) / max(1, steps - warm))
+        since = step - self.run["warm_from"]
+        again = min(1.0, (since + 1) / REWARM_STEPS) if self.run["warm_from"] else 1.0
+        return rate * again
+
+    def go(self) -> int:
+        stepper = Stepper(self.model, self.optimizer, self.windows, self.args)
+        if self.args.device == "cuda" and not self.args.no_compile:
+            self.prepare(stepper)
+        timed_at = None
+        while self.run["steps"] is None or self.run["step"] < self.run["steps"]:
+            set_rate(self.optimizer, self.rate())
+            stats = stepper(self.windows.starts(self.run["step"]))
+            self.run["step"] += 1
+            if self.run["steps"] is None and stepper.done in CALIBRATION:
+                timed_at = self.calibrate(timed_at)
+            if self.run["step"] % self.args.validate_every == 0:
+                self.validate(stats)
+            if time.monotonic() - self.began > self.args.until:
+                self.save()
+                return STOPPED
+            if time.monotonic() - self.saved_at > self.args.save_every:
+                self.save_here()
+        self.validate(stats if self.run["step"] else None)
+        self.save()
+        print(f"best: {json.dumps(self.run['best'])}", flush=True)
+        return 0
+
+    def prepare(self, stepper: Stepper) -> None:
+        """Compiles, with a step at a rate of zero, and puts back what that step changed."""
+        weights = {k: v.clone() for k, v in self.model.state_dict().items()}
+        moments = self.optimizer.state_dict() if self.optimizer.state else None
+        kept = None if moments is None else torch_copy(moments)
+        set_rate(self.optimizer, 0.0)
+        stepper.starts.copy_(self.windows.starts(self.run["step"]))
+        try_compiled(stepper, stepper.starts)
+        self.model.load_state_dict(weights)
+        if kept is None:
+            self.optimizer.state.clear()
+        else:
+            self.optimizer.load_state_dict(kept)
+        torch.cuda.synchronize()
+        print(f"compiled after {time.monotonic() - self.began:.0f} s", flush=True)
+
+    def calibrate(self, timed_at: float | None) -> float:
+        """Sets the number of steps from the time of some of them."""
+        if self.args.device == "cuda":
+            torch.cuda.synchronize()
+        now = time.monotonic()
+        if timed_at is None:
+            return now
+        a_step = (now - timed_at) / (CALIBRATION[1] - CALIBRATION[0])
+        left = self.args.minutes * 60 - self.seconds()
+        self.run["steps"] = self.run["step"] + max(1, int(0.93 * left / a_step))  # 7 %: validation
+        tokens = self.args.batch * self.args.length
+        print(f"{a_step * 1e3:.1f} ms a step, {tokens / a_step:,.0f} tokens/s: "
+              f"{self.run['steps']} steps", flush=True)
+        return now
+
+    def validate(self, stats: torch.Tensor) -> None:
+        measured = self.validator(self.model)
+        prose, code = self.windows.epochs(self.run["step"])
+        names = ["train nats", *(f"draft {d} nats" for d in range(1, losses.DEPTHS + 1)), "norm"]
+        row = {"step": self.run["step"], "seconds": round(self.seconds(), 1),
+               "prose epochs": round(prose, 2), "code epochs": round(code, 2),
+               "rate": float(f"{self.rate():.4g}"),
+               **{name: round(value, 4) for name, value in zip(names, stats.tolist())},
+               **{name: round(value, 4) for name, value in measured.items()}}
+        self.run["curve"].append(row)
+        score = sum(measured[f"{corpus} bits per byte"] for corpus in corpora.CORPORA)
+        if self.run["best"] is None or score < self.run["best"]["score"]:
+            self.run["best"] = {"score": score, **row}
+            self.best = {k: v.detach().to(torch.bfloat16).cpu()
+                         for k, v in self.model.state_dict().items()}
+        print(" ".join(f"{key}={value}" for key, value in row.items()), flush=True)
+
+    def save_here(self) -> None:
+        self.run["seconds"] = self.seconds()
+        state.save_full(self.args.state, self.run, self.model, self.optimizer, self.best)
+        self.saved_at = time.monotonic()
+
+    def save(self) -> None:
+        self.save_here()
+        state.save_portable(self.args.portable, self.run, self.model, self.best)
+
+
+def torch_copy(value):
+    """A deep copy of nested containers of tensors."""
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    if isinstance(value, dict):
+        return {key: torch_copy(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(torch_copy(item) for item in value)
+    return value
+
+
+def main() -> int:
+    return Training(arguments()).go()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
