@@ -36,7 +36,7 @@ def delta_inputs(length: int, like: float) -> list[torch.Tensor]:
 
 
 def largest_difference(a: torch.Tensor, b: torch.Tensor) -> float:
-    return float((a - b).abs().max() / b.abs().max().clamp(min=1))
+    return float(((a - b).abs().max() / b.abs().max().clamp(min=1)).detach())
 
 
 def check_delta() -> float:

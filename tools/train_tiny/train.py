@@ -208,6 +208,9 @@ class Training:
         args = self.args
         if (args.state / "full.pt").exists():
             self.run, self.best = state.load_full(args.state, self.model, self.optimizer)
+            for group in self.optimizer.param_groups:  # where the file was read to
+                if isinstance(group["lr"], torch.Tensor):
+                    group["lr"] = group["lr"].to(args.device)
         elif args.carried and (args.carried / "resume.json").exists():
             self.run, self.best = state.load_portable(args.carried, self.model)
             self.run["warm_from"] = self.run["step"]
@@ -234,11 +237,13 @@ class Training:
         stepper = Stepper(self.model, self.optimizer, self.windows, self.args)
         if self.args.device == "cuda" and not self.args.no_compile:
             self.prepare(stepper)
-        timed_at = None
+        timed_at = stats = None
         while self.run["steps"] is None or self.run["step"] < self.run["steps"]:
             set_rate(self.optimizer, self.rate())
             stats = stepper(self.windows.starts(self.run["step"]))
             self.run["step"] += 1
+            if self.args.device == "cuda" and self.run["step"] % 10 == 0:
+                torch.cuda.synchronize()  # keeps the clock below honest
             if self.run["steps"] is None and stepper.done in CALIBRATION:
                 timed_at = self.calibrate(timed_at)
             if self.run["step"] % self.args.validate_every == 0:
@@ -248,7 +253,8 @@ class Training:
                 return STOPPED
             if time.monotonic() - self.saved_at > self.args.save_every:
                 self.save_here()
-        self.validate(stats if self.run["step"] else None)
+        if stats is not None and self.run["step"] % self.args.validate_every != 0:
+            self.validate(stats)
         self.save()
         print(f"best: {json.dumps(self.run['best'])}", flush=True)
         return 0
@@ -286,6 +292,9 @@ class Training:
 
     def validate(self, stats: torch.Tensor) -> None:
         measured = self.validator(self.model)
+        if not all(math.isfinite(value) for value in measured.values()):
+            raise SystemExit(f"train.py: step {self.run['step']}: the weights are no numbers any "
+                             f"more; what is saved is older")
         prose, code = self.windows.epochs(self.run["step"])
         names = ["train nats", *(f"draft {d} nats" for d in range(1, losses.DEPTHS + 1)), "norm"]
         row = {"step": self.run["step"], "seconds": round(self.seconds(), 1),
