@@ -64,41 +64,57 @@ class InvertUnitLower(torch.autograd.Function):
 
 
 def _chunks(x: torch.Tensor) -> torch.Tensor:
-    """[B, T, H, ...] to [B, H, T / CHUNK, CHUNK, ...]."""
-    return x.unflatten(1, (-1, CHUNK)).movedim(3, 1).contiguous()
+    """[B, T, H, ...] to [B * H, T / CHUNK, CHUNK, ...]."""
+    return x.unflatten(1, (-1, CHUNK)).movedim(3, 1).flatten(0, 1)
+
+
+def system(k: torch.Tensor, g: torch.Tensor, beta: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Of each chunk: log decays from its start, decays between its positions, and the system's
+    matrix below the diagonal."""
+    total = g.cumsum(-1)
+    above = torch.ones(CHUNK, CHUNK, dtype=torch.bool, device=k.device).triu(1)
+    decay = (total[..., :, None] - total[..., None, :]).masked_fill(above, float("-inf")).exp()
+    matrix = (((k * beta[..., None]) @ k.transpose(-1, -2)) * decay).tril(-1)
+    return total, decay, matrix
+
+
+def operands(q, k, v, beta, total, decay, inverse) -> tuple[torch.Tensor, ...]:
+    """What the pass over the chunks needs of each: u and w, so that the new values are
+    u - w S; scores within the chunk; q as it meets S, k as it enters S; the whole chunk's decay."""
+    grown = total.exp()[..., None]
+    u = inverse @ (v * beta[..., None])
+    w = inverse @ (k * beta[..., None] * grown)
+    within = (q @ k.transpose(-1, -2)) * decay
+    k_out = (k * (total[..., -1:] - total).exp()[..., None]).transpose(-1, -2)
+    return u, w, within, q * grown, k_out, total[..., -1].exp()[..., None, None]
+
+
+def pass_over_chunks(u, w, within, q_in, k_out, last) -> torch.Tensor:
+    """[B * H, T, dv]."""
+    state = q_in.new_zeros(q_in.shape[0], q_in.shape[-1], u.shape[-1])
+    rows = []
+    for u, w, within, q_in, k_out, last in zip(*(x.unbind(1) for x in (u, w, within, q_in, k_out,
+                                                                      last))):
+        new = torch.baddbmm(u, w, state, alpha=-1)
+        rows.append(torch.baddbmm(q_in @ state, within, new))
+        state = torch.baddbmm(state * last, k_out, new)
+    return torch.cat(rows, 1)
 
 
 def gated_delta_rule(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, g: torch.Tensor,
                      beta: torch.Tensor) -> torch.Tensor:
     """q, k [B, T, H, dk] normalised (q also scaled), v [B, T, H, dv], g (log decay) and beta
     [B, T, H]; float32. Returns [B, T, H, dv]. States begin at zero."""
-    length = q.shape[1]
+    batch, length = q.shape[:2]
     if length % CHUNK != 0:  # zeros leave the state as it is
         pad = CHUNK - length % CHUNK
         q, k, v = (F.pad(x, (0, 0, 0, 0, 0, pad)) for x in (q, k, v))
         g, beta = (F.pad(x, (0, 0, 0, pad)) for x in (g, beta))
     q, k, v, g, beta = (_chunks(x) for x in (q, k, v, g, beta))
-
-    total = g.cumsum(-1)  # of log decays, from the chunk's start
-    above = torch.ones(CHUNK, CHUNK, dtype=torch.bool, device=q.device).triu(1)
-    decay = (total[..., :, None] - total[..., None, :]).masked_fill(above, float("-inf")).exp()
-    k_beta = k * beta[..., None]
-    inverse = InvertUnitLower.apply(((k_beta @ k.transpose(-1, -2)) * decay).tril(-1))
-    u = inverse @ (v * beta[..., None])
-    w = inverse @ (k_beta * total.exp()[..., None])
-    within = (q @ k.transpose(-1, -2)) * decay
-    q_in = q * total.exp()[..., None]
-    k_out = k * (total[..., -1:] - total).exp()[..., None]
-    last = total[..., -1].exp()[..., None, None]
-
-    state = q.new_zeros(*q.shape[:2], q.shape[-1], v.shape[-1])
-    rows = []
-    for n in range(q.shape[2]):
-        new = u[:, :, n] - w[:, :, n] @ state
-        rows.append(q_in[:, :, n] @ state + within[:, :, n] @ new)
-        state = state * last[:, :, n] + k_out[:, :, n].transpose(-1, -2) @ new
-    out = torch.cat(rows, 2)  # [B, H, T, dv]
-    return out.transpose(1, 2)[:, :length]
+    total, decay, matrix = system(k, g, beta)
+    inverse = InvertUnitLower.apply(matrix)
+    out = pass_over_chunks(*operands(q, k, v, beta, total, decay, inverse))
+    return out.unflatten(0, (batch, -1)).transpose(1, 2)[:, :length]
 
 
 def gated_delta_rule_by_position(q, k, v, g, beta) -> torch.Tensor:

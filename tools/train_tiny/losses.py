@@ -28,13 +28,13 @@ def losses(model: Tiny, tokens: torch.Tensor, soft: float) -> torch.Tensor:
     logits = model.head(hidden)
     parts = [cross_entropy(logits, tokens[:, 1:length + 1])]
     teacher = logits.detach().softmax(-1)
-    earlier = ()
+    earlier, rows = (), length - DEPTHS  # those whose own expectation is known, at every depth
     for depth in range(1, DEPTHS + 1):
         hidden, pair = model.draft(hidden, tokens[:, depth:depth + length], earlier)
         earlier += (pair,)
-        rows = length - depth  # of which the model's own expectation is known
         parts.append(draft_loss(model.head(hidden[:, :rows]),
-                                tokens[:, depth + 1:depth + 1 + rows], teacher[:, depth:], soft))
+                                tokens[:, depth + 1:depth + 1 + rows],
+                                teacher[:, depth:depth + rows], soft))
     return torch.stack(parts)
 
 

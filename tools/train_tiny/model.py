@@ -73,6 +73,22 @@ class Config:
         return Config(**known)
 
 
+class Lookup(torch.autograd.Function):
+    """Rows of a table; the gradient is added up without sorting, which a CUDA graph can record."""
+
+    @staticmethod
+    def forward(ctx, table, rows):
+        ctx.save_for_backward(rows)
+        ctx.shape = table.shape
+        return F.embedding(rows, table)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (rows,) = ctx.saved_tensors
+        table = gradient.new_zeros(ctx.shape)
+        return table.index_add_(0, rows.flatten(), gradient.flatten(0, -2)), None
+
+
 class Linear(nn.Module):
     """y = x W^T in x's type; the weight is kept in float32."""
 
@@ -293,7 +309,7 @@ class Tiny(nn.Module):
             self.lm_head = Linear(config.hidden_size, config.vocab_size)
 
     def embed(self, tokens):
-        x = F.embedding(tokens, self.model.embed_tokens.weight)
+        x = Lookup.apply(self.model.embed_tokens.weight, tokens)
         return F.dropout(x, self.dropout, self.training)
 
     def head(self, hidden):

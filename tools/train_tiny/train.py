@@ -25,6 +25,7 @@ import corpora
 import losses
 import state
 from model import Config, Tiny, initialise, parameters
+from steps import Optimizers, Stepper
 
 STOPPED = 3
 REWARM_STEPS = 200  # after Adam's moments were lost
@@ -48,6 +49,7 @@ def arguments() -> argparse.Namespace:
     add("--lr", type=float, default=2e-3, help="highest learning rate")
     add("--warmup", type=float, default=0.02, help="share of the steps")
     add("--weight-decay", type=float, default=0.3)
+    add("--adamw", action="store_true", help="for matrices, too, instead of Muon")
     add("--dropout", type=float, default=0.1)
     add("--mtp", type=float, default=0.3, help="weight of the MTP layer's loss")
     add("--soft", type=float, default=0.75,
@@ -64,94 +66,6 @@ def arguments() -> argparse.Namespace:
     args = parser.parse_args()
     args.portable = args.portable or args.state
     return args
-
-
-def make_optimizer(model: Tiny, args) -> torch.optim.Optimizer:
-    """Weight decay on matrices only."""
-    matrices = [p for p in model.parameters() if p.dim() == 2]
-    others = [p for p in model.parameters() if p.dim() != 2]
-    on_gpu = args.device == "cuda"
-    lr = torch.tensor(args.lr, device="cuda") if on_gpu else args.lr
-    return torch.optim.AdamW(
-        [{"params": matrices, "weight_decay": args.weight_decay},
-         {"params": others, "weight_decay": 0.0}],
-        lr=lr, betas=(0.9, 0.95), eps=1e-9, fused=on_gpu, capturable=on_gpu)
-
-
-def set_rate(optimizer, rate: float) -> None:
-    for group in optimizer.param_groups:
-        if isinstance(group["lr"], torch.Tensor):
-            group["lr"].fill_(rate)
-        else:
-            group["lr"] = rate
-
-
-class Stepper:
-    """Runs optimisation steps on windows of `stream`; as a CUDA graph after some warm-up steps."""
-
-    WARM_UP = 6
-
-    def __init__(self, model: Tiny, optimizer, windows: batches.TrainingWindows, args):
-        self.model, self.optimizer, self.args = model, optimizer, args
-        self.stream = windows.stream.to(args.device)
-        self.starts = torch.zeros(args.batch, dtype=torch.int64, device=args.device)
-        self.graph, self.done = None, 0
-        self.graphs = args.device == "cuda" and not args.no_graph
-        self.side = torch.cuda.Stream() if self.graphs else None
-        self.result = None
-
-    def __call__(self, starts: torch.Tensor) -> torch.Tensor:
-        """Losses and the norm of the gradient, [2 + DEPTHS], valid until the next call."""
-        self.starts.copy_(starts)
-        if self.graph is not None:
-            self.graph.replay()
-        elif self.graphs and self.done >= self.WARM_UP:
-            self.capture()
-            self.graph.replay()
-        elif self.graphs:
-            self.side.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(self.side):
-                self.result = self.once()
-            torch.cuda.current_stream().wait_stream(self.side)
-        else:
-            self.result = self.once()
-        self.done += 1
-        return self.result
-
-    def once(self) -> torch.Tensor:
-        self.optimizer.zero_grad(set_to_none=True)
-        tokens = batches.gather(self.stream, self.starts, self.args.length)
-        parts = losses.losses(self.model, tokens, self.args.soft)
-        losses.total(parts, self.args.mtp).backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.args.clip)
-        self.optimizer.step()
-        return torch.cat((parts.detach(), norm.reshape(1)))
-
-    def capture(self) -> None:
-        self.optimizer.zero_grad(set_to_none=True)
-        torch.cuda.synchronize()
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.result = self.once()
-
-
-def compile_layers(model: Tiny) -> list:
-    """Each kind of layer is compiled once, at its first call."""
-    layers = [*model.model.layers, *model.mtp.layers]
-    for layer in layers:
-        layer.compile()
-    return layers
-
-
-def try_compiled(stepper: Stepper, starts: torch.Tensor) -> None:
-    """A first step; where the compiler fails on this machine the layers run op by op."""
-    layers = compile_layers(stepper.model)
-    try:
-        stepper.once()
-    except Exception as error:  # the compiler's failures have no common type
-        print(f"train.py: layers are not compiled: {str(error).splitlines()[0]}", flush=True)
-        for layer in layers:
-            layer._compiled_call_impl = None
 
 
 class Validator:
@@ -192,7 +106,7 @@ class Training:
         self.model = Tiny(config, args.dropout, dtype)
         initialise(self.model, args.seed)
         self.model.to(args.device).train()
-        self.optimizer = make_optimizer(self.model, args)
+        self.optimizer = Optimizers(self.model, args)
         self.run = {"step": 0, "steps": args.steps, "seconds": 0.0, "best": None, "curve": [],
                     "warm_from": 0, "config": config.__dict__,
                     "args": {k: str(v) for k, v in vars(args).items()}}
@@ -208,9 +122,6 @@ class Training:
         args = self.args
         if (args.state / "full.pt").exists():
             self.run, self.best = state.load_full(args.state, self.model, self.optimizer)
-            for group in self.optimizer.param_groups:  # where the file was read to
-                if isinstance(group["lr"], torch.Tensor):
-                    group["lr"] = group["lr"].to(args.device)
         elif args.carried and (args.carried / "resume.json").exists():
             self.run, self.best = state.load_portable(args.carried, self.model)
             self.run["warm_from"] = self.run["step"]
@@ -239,7 +150,7 @@ class Training:
             self.prepare(stepper)
         timed_at = stats = None
         while self.run["steps"] is None or self.run["step"] < self.run["steps"]:
-            set_rate(self.optimizer, self.rate())
+            self.optimizer.set_rate(self.rate())
             stats = stepper(self.windows.starts(self.run["step"]))
             self.run["step"] += 1
             if self.args.device == "cuda" and self.run["step"] % 10 == 0:
@@ -261,17 +172,14 @@ class Training:
 
     def prepare(self, stepper: Stepper) -> None:
         """Compiles, with a step at a rate of zero, and puts back what that step changed."""
-        weights = {k: v.clone() for k, v in self.model.state_dict().items()}
-        moments = self.optimizer.state_dict() if self.optimizer.state else None
-        kept = None if moments is None else torch_copy(moments)
-        set_rate(self.optimizer, 0.0)
+        weights = torch_copy(self.model.state_dict())
+        kept = torch_copy(self.optimizer.state_dict())
+        self.optimizer.set_rate(0.0)
         stepper.starts.copy_(self.windows.starts(self.run["step"]))
-        try_compiled(stepper, stepper.starts)
+        stepper.compile()
         self.model.load_state_dict(weights)
-        if kept is None:
-            self.optimizer.state.clear()
-        else:
-            self.optimizer.load_state_dict(kept)
+        self.optimizer.forget()
+        self.optimizer.load_state_dict(kept)
         torch.cuda.synchronize()
         print(f"compiled after {time.monotonic() - self.began:.0f} s", flush=True)
 
