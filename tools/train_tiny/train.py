@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains the small model on tokens that data.py wrote.
 
-  tools/train_tiny/train.py [--data build/tiny] [--state DIR] [--minutes 17] [--until SECONDS]
+  tools/train_tiny/train.py [--data build/tiny] [--state DIR] [--minutes 16] [--until SECONDS]
 
 On an NVIDIA GPU matmuls are in bfloat16, layers are compiled, and a step is one CUDA graph; on a
 CPU everything is float32. The number of steps is set once, from --minutes and the measured time of
@@ -40,18 +40,18 @@ def arguments() -> argparse.Namespace:
     add("--state", type=Path, default=Path("build/tiny/state"), help="where the run is kept")
     add("--carried", type=Path, help="portable files of an earlier process to go on from")
     add("--portable", type=Path, help="where portable files go (default: --state)")
-    add("--minutes", type=float, default=17, help="of training in all, all processes together")
+    add("--minutes", type=float, default=16, help="of training in all, all processes together")
     add("--steps", type=int, help="in all, instead of --minutes")
     add("--until", type=float, default=math.inf, help="seconds of this process")
     add("--length", type=int, default=1024, help="tokens of a window")
     add("--batch", type=int, default=32, help="windows of a step")
     add("--prose", type=float, default=0.5, help="share of windows that are prose")
-    add("--lr", type=float, default=2e-3, help="highest learning rate")
+    add("--lr", type=float, default=3e-3, help="highest learning rate")
     add("--warmup", type=float, default=0.02, help="share of the steps")
-    add("--weight-decay", type=float, default=0.3)
+    add("--weight-decay", type=float, default=0.15)
     add("--adamw", action="store_true", help="for matrices, too, instead of Muon")
     add("--dropout", type=float, default=0.1)
-    add("--mtp", type=float, default=0.3, help="weight of the MTP layer's loss")
+    add("--mtp", type=float, default=0.15, help="weight of the MTP layer's loss")
     add("--soft", type=float, default=0.75,
         help="share of that loss against the model's own expectation")
     add("--clip", type=float, default=1.0, help="largest norm of the gradient")
@@ -70,27 +70,35 @@ def arguments() -> argparse.Namespace:
 
 class Validator:
     """Bits per byte of held-out windows, and the acceptance of drafts there, on a copy of the model
-    without dropout."""
+    without dropout; and bits per byte of some windows of the training part, which tell how much is
+    learnt by heart."""
 
     def __init__(self, data: batches.Data, args):
         self.device = args.device
         self.token_bytes = data.token_bytes.to(args.device)
-        self.windows = {c: batches.in_order(data.tokens(c, "validation"), args.length,
-                                            args.validation_windows) for c in corpora.CORPORA}
+        most = args.validation_windows
+        self.windows = {
+            (corpus, part): batches.in_order(data.tokens(corpus, part), args.length, count)
+            for corpus in corpora.CORPORA
+            for part, count in (("validation", most), ("train", max(1, most // 4)))}
 
     def __call__(self, model: Tiny) -> dict[str, float]:
         plain = Tiny(model.config, 0.0, model.dtype).to(self.device).eval()
         plain.load_state_dict(model.state_dict())
         row = {}
-        for corpus, windows in self.windows.items():
+        for (corpus, part), windows in self.windows.items():
             sums: dict[str, float] = {}
             for some in windows.split(16):
                 losses.add(sums, losses.measure(plain, some.to(self.device), self.token_bytes))
-            row[f"{corpus} bits per byte"] = sums["nats"] / math.log(2) / sums["bytes"]
-            for depth in range(1, losses.DEPTHS + 1):
-                row[f"{corpus} accepted {depth}"] = (sums[f"accepted {depth}"]
-                                                     / sums[f"drafted {depth}"])
+            row[bits_name(corpus, part)] = sums["nats"] / math.log(2) / sums["bytes"]
+            if part == "validation":
+                row |= {f"{corpus} accepted {depth}": sums[f"accepted {depth}"]
+                        / sums[f"drafted {depth}"] for depth in range(1, losses.DEPTHS + 1)}
         return row
+
+
+def bits_name(corpus: str, part: str = "validation") -> str:
+    return f"{corpus} {'' if part == 'validation' else part + ' '}bits per byte"
 
 
 class Training:
@@ -211,7 +219,7 @@ class Training:
                **{name: round(value, 4) for name, value in zip(names, stats.tolist())},
                **{name: round(value, 4) for name, value in measured.items()}}
         self.run["curve"].append(row)
-        score = sum(measured[f"{corpus} bits per byte"] for corpus in corpora.CORPORA)
+        score = sum(measured[bits_name(corpus)] for corpus in corpora.CORPORA)
         if self.run["best"] is None or score < self.run["best"]["score"]:
             self.run["best"] = {"score": score, **row}
             self.best = {k: v.detach().to(torch.bfloat16).cpu()
