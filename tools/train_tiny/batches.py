@@ -66,7 +66,9 @@ def gather(stream: torch.Tensor, starts: torch.Tensor, length: int) -> torch.Ten
 
 
 def in_order(tokens: numpy.ndarray, length: int, most: int) -> torch.Tensor:
-    """Windows without overlap of inputs, [n, length + AHEAD]; `most` of them at most."""
-    n = min((tokens.size - AHEAD) // length, most)
-    rows = [tokens[i * length:(i + 1) * length + AHEAD] for i in range(n)]
+    """Windows without overlap of inputs, [n, length + AHEAD]; where there are more than `most`, so
+    many of them, evenly spaced."""
+    n = (tokens.size - AHEAD) // length
+    chosen = range(n) if n <= most else [i * n // most for i in range(most)]
+    rows = [tokens[i * length:(i + 1) * length + AHEAD] for i in chosen]
     return torch.from_numpy(numpy.stack(rows).astype(numpy.int64))

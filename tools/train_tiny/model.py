@@ -173,8 +173,8 @@ class Attention(nn.Module):
             out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:
             one = torch.eye(x.shape[1], dtype=torch.bool, device=x.device)
-            upto = torch.ones_like(one).tril()
-            mask = torch.cat([upto] + [one] * len(earlier), 1)
+            lower = torch.ones_like(one).tril()
+            mask = torch.cat([lower] + [one] * len(earlier), 1)
             keys = torch.cat([pair[0] for pair in earlier] + [k], 2)
             values = torch.cat([pair[1] for pair in earlier] + [v], 2)
             out = F.scaled_dot_product_attention(q, keys, values, attn_mask=mask)

@@ -45,7 +45,7 @@ def arguments() -> argparse.Namespace:
     add("--until", type=float, default=math.inf, help="seconds of this process")
     add("--length", type=int, default=1024, help="tokens of a window")
     add("--batch", type=int, default=32, help="windows of a step")
-    add("--prose", type=float, default=0.5, help="share of windows that are prose")
+    add("--prose", type=float, default=0.6, help="share of windows that are prose")
     add("--lr", type=float, default=3e-3, help="highest learning rate")
     add("--warmup", type=float, default=0.02, help="share of the steps")
     add("--weight-decay", type=float, default=0.15)
