@@ -36,7 +36,9 @@ for without in --no-graph "--no-graph --no-compile"; do
   code=$?
 done
 cp "$state/train.log" "$out"
-cp "$state/portable/"{resume.json,curve.csv,best.pt} "$out"
+for file in resume.json curve.csv best.pt; do
+  [[ ! -e $state/portable/$file ]] || cp "$state/portable/$file" "$out"
+done
 if ((code != 0)); then
   cp "$state/portable/"resume.*.pt "$out"
   exit "$code"
