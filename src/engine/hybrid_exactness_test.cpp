@@ -69,7 +69,8 @@ TEST_P(HybridExactness, VerifiesOfEveryWidthMayKeepAnyNumberOfRows) {
     for (size_t kept = 1; kept <= width; ++kept) {
       std::vector<int32_t> rows(tokens_.begin() + kFirst,
                                 tokens_.begin() + static_cast<ptrdiff_t>(kFirst + width));
-      for (size_t r = kept; r < width; ++r) rows[r] = (rows[r] + 7) % static_cast<int32_t>(vocabulary_);
+      for (size_t r = kept; r < width; ++r)
+        rows[r] = (rows[r] + 7) % static_cast<int32_t>(vocabulary_);
       const auto logits = session->verify(rows);
       ASSERT_TRUE(logits.ok()) << logits.error().message;
       for (size_t r = 0; r < kept; ++r) {
