@@ -32,7 +32,6 @@ namespace {
 constexpr const char* kName = "fast_amx";
 constexpr int64_t kSide = 16;         // rows of a tile; columns of one of float32
 constexpr int64_t kTileFloats = 256;  // of a tile of float32
-constexpr int64_t kTilePairs = 256;   // pairs of bfloat16 in a tile
 constexpr int64_t kRowTiles = kDeltaChunk / kSide;
 
 // An operand as tiles of bfloat16: high + low.
