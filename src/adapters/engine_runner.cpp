@@ -245,10 +245,11 @@ Result<Measurement> EngineRunner::measure(const Workload& workload, const Arm& a
   measurement.metrics = metrics_of(generated.generation, measurement.peak_bytes);
   measurement.tokens = generated.generation.tokens;
   measurement.margins = generated.generation.margins;
-  for (const kernels::TraceCount& counted : generated.session->trace().rows()) {
+  const std::vector<kernels::TraceCount> rows = generated.session->trace().rows();
+  for (const kernels::TraceCount& counted : rows) {
     measurement.observed.push_back(to_text(counted.row));
   }
-  measurement.kernel_use = kernel_use(generated.session->trace().rows(), workload.phase);
+  measurement.kernel_use = kernel_use(rows, workload.phase);
   if (busy > 0 && workload.generate_tokens > 1) {
     measurement.observed.push_back(busy_row(bound.busy_percent));
     std::sort(measurement.observed.begin(), measurement.observed.end());

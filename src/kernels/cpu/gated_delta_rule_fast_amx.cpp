@@ -23,6 +23,7 @@
 #include "kernels/cpu/delta_vector_avx512.h"
 #include "kernels/cpu/exp_avx512.h"
 #include "kernels/cpu/gated_delta_rule_fast_amx.hash.h"
+#include "kernels/cpu/lanes_avx512.h"
 #include "kernels/cpu/tiles_amx.h"
 #include "kernels/cpu/transpose_avx512.h"
 
@@ -117,6 +118,12 @@ Workspace workspace_of(const ChunkJob& job, int thread) {
   w.log_decay = take<float>(next, 4 * kDeltaChunk);
   w.beta = take<float>(next, 4 * kDeltaChunk);
   return w;
+}
+
+// Row r, columns 16 c on, of float32 tiles of which `columns` lie side by side.
+template <typename Float>
+inline Float* tile_row(Float* tiles, int64_t columns, int64_t r, int64_t c) {
+  return tiles + (r / kSide * columns + c) * kTileFloats + r % kSide * kSide;
 }
 
 // out = x / sqrt(sum of squares + 1e-6) * factor.
@@ -274,15 +281,6 @@ __m512 decay_weights(const Workspace& w, int64_t row, int64_t s, __mmask16 keeps
   return _mm512_maskz_mov_ps(keeps, exp16(_mm512_sub_ps(later, _mm512_loadu_ps(w.log_decay + s))));
 }
 
-__mmask16 up_to(int64_t count) {
-  return static_cast<__mmask16>(count >= 16 ? 0xffff : count <= 0 ? 0 : (1 << count) - 1);
-}
-
-// Row r of a [2][2] of tiles, columns 16 c on.
-const float* tile_row(const float* tiles, int64_t r, int64_t c) {
-  return tiles + (r / kSide * kRowTiles + c) * kTileFloats + r % kSide * kSide;
-}
-
 // One row of the triangular system, kCount registers of columns.
 struct Substitution {
   const float* v;         // of the row
@@ -320,8 +318,8 @@ inline void substitute(const Substitution& given, int64_t column) {
 void lay_out_takes(const Workspace& w, int64_t r, float* takes) {
   const __m512 beta = _mm512_set1_ps(w.beta[r]);
   for (int64_t c = 0; c < kRowTiles; ++c) {
-    const __m512 weight = decay_weights(w, r, c * kSide, up_to(r - c * kSide));
-    const __m512 dot = _mm512_loadu_ps(tile_row(w.kk, r, c));
+    const __m512 weight = decay_weights(w, r, c * kSide, first_lanes(r - c * kSide));
+    const __m512 dot = _mm512_loadu_ps(tile_row(w.kk, kRowTiles, r, c));
     _mm512_store_ps(takes + c * kSide, _mm512_mul_ps(beta, _mm512_mul_ps(weight, dot)));
   }
 }
@@ -346,7 +344,7 @@ void solve_updates(const GatedDeltaRuleArgs& args, int64_t head, int64_t first, 
     lay_out_takes(w, r, takes);
     row.row = r;
     row.v = args.qkv + (first + r) * width + 2 * keys + head * args.value_dim;
-    row.recalled = w.recalled + r / kSide * columns * kTileFloats + r % kSide * kSide;
+    row.recalled = tile_row(w.recalled, columns, r, 0);
     row.beta = _mm512_set1_ps(w.beta[r]);
     row.decay = decay_of(w, r);
     int64_t c = 0;
@@ -376,14 +374,14 @@ void finish_outputs(const GatedDeltaRuleArgs& args, int64_t head, int64_t first,
                     const Workspace& w) {
   const int64_t columns = args.value_dim / kSide;
   for (int64_t r = 0; r < kDeltaChunk; ++r) {
-    const __m512 low =
-        _mm512_mul_ps(decay_weights(w, r, 0, up_to(r + 1)), _mm512_loadu_ps(tile_row(w.qk, r, 0)));
-    const __m512 high = _mm512_mul_ps(decay_weights(w, r, kSide, up_to(r + 1 - kSide)),
-                                      _mm512_loadu_ps(tile_row(w.qk, r, 1)));
+    const __m512 low = _mm512_mul_ps(decay_weights(w, r, 0, first_lanes(r + 1)),
+                                     _mm512_loadu_ps(tile_row(w.qk, kRowTiles, r, 0)));
+    const __m512 high = _mm512_mul_ps(decay_weights(w, r, kSide, first_lanes(r + 1 - kSide)),
+                                      _mm512_loadu_ps(tile_row(w.qk, kRowTiles, r, 1)));
     split_rows(low, high, w.weights, r);
     const __m512 decay = decay_of(w, r);
     for (int64_t c = 0; c < columns; ++c) {
-      float* out = w.outputs + (r / kSide * columns + c) * kTileFloats + r % kSide * kSide;
+      float* out = tile_row(w.outputs, columns, r, c);
       _mm512_storeu_ps(out, _mm512_mul_ps(decay, _mm512_loadu_ps(out)));
     }
   }
@@ -401,7 +399,7 @@ void finish_outputs(const GatedDeltaRuleArgs& args, int64_t head, int64_t first,
   for (int64_t r = 0; r < count; ++r) {
     float* out = args.out + ((first + r) * args.value_heads + head) * args.value_dim;
     for (int64_t c = 0; c < columns; ++c) {
-      const float* from = w.outputs + (r / kSide * columns + c) * kTileFloats + r % kSide * kSide;
+      const float* from = tile_row(w.outputs, columns, r, c);
       _mm512_storeu_ps(out + c * kSide, _mm512_loadu_ps(from));
     }
   }
@@ -434,7 +432,7 @@ void pair_state(const Workspace& w, int64_t key_dim, int64_t value_dim) {
   const int64_t columns = value_dim / kSide;
   for (int64_t i = 0; i < key_dim; i += 2) {
     for (int64_t c = 0; c < columns; ++c) {
-      const float* rows = w.state + (i / kSide * columns + c) * kTileFloats + i % kSide * kSide;
+      const float* rows = tile_row(w.state, columns, i, c);
       split_pairs(_mm512_loadu_ps(rows), _mm512_loadu_ps(rows + kSide), w.state_pairs,
                   (i / kDeltaChunk * columns + c) * kSide + i % kDeltaChunk / 2);
     }
@@ -448,7 +446,7 @@ void read_state(const float* kept, bool zero, int64_t key_dim, int64_t value_dim
     for (int64_t c = 0; c < columns; ++c) {
       const __m512 value =
           zero ? _mm512_setzero_ps() : _mm512_loadu_ps(kept + i * value_dim + c * kSide);
-      _mm512_storeu_ps(tiles + (i / kSide * columns + c) * kTileFloats + i % kSide * kSide, value);
+      _mm512_storeu_ps(tile_row(tiles, columns, i, c), value);
     }
   }
 }
@@ -457,9 +455,8 @@ void write_state(const float* tiles, int64_t key_dim, int64_t value_dim, float* 
   const int64_t columns = value_dim / kSide;
   for (int64_t i = 0; i < key_dim; ++i) {
     for (int64_t c = 0; c < columns; ++c) {
-      _mm512_storeu_ps(
-          kept + i * value_dim + c * kSide,
-          _mm512_loadu_ps(tiles + (i / kSide * columns + c) * kTileFloats + i % kSide * kSide));
+      _mm512_storeu_ps(kept + i * value_dim + c * kSide,
+                       _mm512_loadu_ps(tile_row(tiles, columns, i, c)));
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include <immintrin.h>
 
+#include "kernels/cpu/lanes_avx512.h"
 #include "kernels/cpu/matmul_job.h"
 #include "kernels/cpu/matmul_layout.h"
 
@@ -18,12 +19,6 @@ inline __m128i load16(const void* p) {
 
 inline __m256i load32(const void* p) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(p));
-}
-
-// Lanes 0 ... count - 1 of 16.
-__mmask16 first_lanes(int64_t count) {
-  if (count <= 0) return 0;
-  return static_cast<__mmask16>(count >= 16 ? 0xffff : (1 << count) - 1);
 }
 
 // Fetches the rows of the next task while this one is multiplied: hardware prefetchers stop at
