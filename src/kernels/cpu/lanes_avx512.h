@@ -1,5 +1,5 @@
-// Masks of 16 lanes, for files compiled for AVX-512 or AMX. The namespace has no name so that nothing
-// in it can be shared with code for another instruction set.
+// Masks of 16 lanes, for files compiled for AVX-512 or AMX. The namespace has no name so that
+// nothing in it can be shared with code for another instruction set.
 #pragma once
 
 #include <immintrin.h>
