@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 #include <nlohmann/json.hpp>
 
 #include "adapters/open.h"
@@ -11,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/queue_progress.h"
 #include "cli/signals.h"
+#include "experiment/extent.h"
 #include "experiment/markdown.h"
 #include "experiment/run.h"
 
@@ -22,6 +24,8 @@ struct QueueOptions {
   std::string markdown;
   MeasuringOptions measuring;
   bool auto_pairs = false;
+  bool quick = false;
+  bool full = false;
   bool gate = false;
   bool json = false;
 };
@@ -31,8 +35,28 @@ void add_auto_pairs(CLI::App& command, QueueOptions& options) {
                    "take the rounds and pairs that the claim needs, do not refuse");
 }
 
+void add_extent(CLI::App& command, QueueOptions& options) {
+  auto* quick = command.add_flag("--quick", options.quick,
+                                 "one round of 3 pairs each: minutes, and what they cannot conclude");
+  command.add_flag("--full", options.full, "experiments that say `only: full`, too")
+      ->excludes(quick);
+}
+
+Result<experiment::Queue> load(const QueueOptions& options) {
+  TRY_ASSIGN(experiment::Queue queue, experiment::load_queue(options.file));
+  const experiment::Extent extent = options.quick  ? experiment::Extent::kQuick
+                                    : options.full ? experiment::Extent::kFull
+                                                   : experiment::Extent::kUsual;
+  queue = experiment::with_extent(std::move(queue), extent);
+  if (queue.experiments.empty()) {
+    return usage_error(fmt::format("{}: no experiment is left {}", options.file,
+                                   options.quick ? "with --quick" : "without --full"));
+  }
+  return queue;
+}
+
 Result<ExitCode> check(const Cli& cli, const QueueOptions& options) {
-  TRY_ASSIGN(const experiment::Queue queue, experiment::load_queue(options.file));
+  TRY_ASSIGN(const experiment::Queue queue, load(options));
   TRY_ASSIGN(const auto runner, adapters::open_runner(queue.runner));
   TRY_ASSIGN(const auto store, open_ledger(cli));
   const experiment::QueueCheck checked = experiment::check_queue(
@@ -49,7 +73,7 @@ Result<ExitCode> check(const Cli& cli, const QueueOptions& options) {
 Result<ExitCode> run(const Cli& cli, const QueueOptions& options) {
   TRY_ASSIGN(Measuring how, measuring(cli, options.measuring));
   how.run.auto_pairs = options.auto_pairs;
-  TRY_ASSIGN(const experiment::Queue queue, experiment::load_queue(options.file));
+  TRY_ASSIGN(const experiment::Queue queue, load(options));
   TRY_ASSIGN(const auto runner, adapters::open_runner(queue.runner));
   TRY_ASSIGN(const auto store, open_ledger(cli));
   if (!options.markdown.empty()) TRY(check_writable(options.markdown));
@@ -76,6 +100,7 @@ void add_check(Cli& cli, CLI::App& group) {
   auto options = std::make_shared<QueueOptions>();
   command->add_option("file", options->file, "the queue, as YAML")->required()->type_name("FILE");
   add_auto_pairs(*command, *options);
+  add_extent(*command, *options);
   command->add_flag("--json", options->json, "print JSON");
   command->footer("Example:\n  reckon queue check queues/first.yaml");
   command->callback(
@@ -91,6 +116,7 @@ void add_run(Cli& cli, CLI::App& group) {
   add_budget_option(*command, options->measuring);
   add_force_option(*command, options->measuring);
   add_auto_pairs(*command, *options);
+  add_extent(*command, *options);
   command->add_flag("--gate", options->gate,
                     "exit code 4: one is LOST, BROKE or OUT-OF-MEMORY; 3: undecided");
   add_no_pause_flag(*command, options->measuring);

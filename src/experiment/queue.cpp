@@ -25,7 +25,7 @@ const Keys kQueueKeys{"name", "runner", "defaults", "experiments"};
 const Keys kDesignKeys{"rounds", "pairs", "warmup_pairs", "timeout", "claim"};
 const Keys kEngineDefaultKeys{"model", "metric", "memory_limit", "backend", "quant", "control"};
 // What only an experiment has.
-const Keys kExperimentKeys{"id", "idea", "kind", "switch", "set"};
+const Keys kExperimentKeys{"id", "idea", "kind", "switch", "set", "only"};
 const Keys kEngineKeys{"reach", "workload", "tokens"};
 const Keys kSwitchKeys{"key", "base", "arm", "arms"};
 const Keys kSyntheticKeys{"synth", "layers", "seed"};
@@ -319,6 +319,9 @@ Result<Experiment> read_experiment(const std::string& path, const YamlNode& node
   if (experiment.idea.empty() && !experiment.is_floor()) {
     return fields.key_error("id", "'idea' is missing: what is tried, in a sentence");
   }
+  TRY_ASSIGN(const std::string only, fields.text("only"));
+  if (!only.empty() && only != "full") return fields.key_error("only", "'only' is 'full' or absent");
+  experiment.only_full = !only.empty();
   TRY(read_switch(fields, experiment));
   TRY(read_set(fields, experiment));
   TRY(read_design(fields, experiment));

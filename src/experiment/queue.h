@@ -81,7 +81,9 @@ struct Experiment {
   int pairs = 6;                // counted pairs a round
   int warmup_pairs = 1;         // before them, in every process
   int timeout_seconds = 300;    // for one measurement
-  // What --auto-pairs made of the design and why (auto_pairs.h); "": it is as the queue has it.
+  bool only_full = false;       // run with --full alone (extent.h)
+  // What --auto-pairs (auto_pairs.h) or --quick (extent.h) made of the design and why; "": it is as
+  // the queue has it.
   std::string lengthened;
 
   [[nodiscard]] bool is_floor() const { return kind == ledger::EntryKind::kFloor; }
