@@ -101,6 +101,7 @@ Result<const engine::LoadedModel*> EngineRunner::open(const Workload& workload) 
     TRY_ASSIGN(options.backend, kernels::open_backend(workload.backend));
     TRY_ASSIGN(options.quant, models::QuantScheme::parse(workload.quant));
     options.build.draft_head = true;  // an arm may draft by it
+    options.layouts.both = true;      // the arms may read one or the other
     TRY_ASSIGN(open_model_, engine::LoadedModel::open(workload.model, options));
     open_name_ = name;
   }

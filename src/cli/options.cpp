@@ -99,21 +99,27 @@ void add_quant_options(CLI::App& command, QuantOptions& options) {
 Result<std::unique_ptr<engine::LoadedModel>> open_model(const std::string& model,
                                                         const QuantOptions& quant,
                                                         const std::string& backend,
-                                                        const models::BuildOptions& build) {
+                                                        const models::BuildOptions& build,
+                                                        const models::HostLayouts& layouts) {
   engine::ModelOptions options;
   options.build = build;
+  options.layouts = layouts;
   TRY_ASSIGN(options.backend, kernels::open_backend(backend));
   TRY_ASSIGN(options.quant, models::QuantScheme::parse(quant.scheme));
   options.packed_cache.enabled = !quant.no_cache;
   return engine::LoadedModel::open(model, options);
 }
 
-Result<std::unique_ptr<engine::LoadedModel>> open_model(const EngineOptions& options) {
+Result<std::unique_ptr<engine::LoadedModel>> open_model(const EngineOptions& options,
+                                                        SessionsOf sessions) {
   TRY_ASSIGN(const kernels::SwitchSet switches, parse_switches(options));
   const models::BuildOptions build{.draft_head = engine::wants_draft_head(switches)};
-  if (options.layers == 0) return open_model(options.model, options.quant, options.backend, build);
-  TRY_ASSIGN(const std::string cut, with_layers(options.model, options.layers));
-  return open_model(cut, options.quant, options.backend, build);
+  const models::HostLayouts layouts{.session = switches, .both = sessions == SessionsOf::kMany};
+  std::string model = options.model;
+  if (options.layers != 0) {
+    TRY_ASSIGN(model, with_layers(options.model, options.layers));
+  }
+  return open_model(model, options.quant, options.backend, build, layouts);
 }
 
 Result<kernels::SwitchSet> parse_switches(const EngineOptions& options) {

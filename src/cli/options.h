@@ -46,10 +46,13 @@ void add_quant_options(CLI::App& command, QuantOptions& options);
 void add_backend_option(CLI::App& command, std::string& backend);
 
 // The model as typed, its weights planned but not loaded.
-[[nodiscard]] Result<std::unique_ptr<engine::LoadedModel>> open_model(const EngineOptions& options);
+// For one session with the options' switches, or for several, whatever they read of weights.
+enum class SessionsOf : uint8_t { kOne, kMany };
+[[nodiscard]] Result<std::unique_ptr<engine::LoadedModel>> open_model(
+    const EngineOptions& options, SessionsOf sessions = SessionsOf::kOne);
 [[nodiscard]] Result<std::unique_ptr<engine::LoadedModel>> open_model(
     const std::string& model, const QuantOptions& quant, const std::string& backend,
-    const models::BuildOptions& build = {});
+    const models::BuildOptions& build = {}, const models::HostLayouts& layouts = {.both = true});
 
 // The switches as typed; --chunk is short for --set prefill.chunk.
 [[nodiscard]] Result<kernels::SwitchSet> parse_switches(const EngineOptions& options);

@@ -206,7 +206,9 @@ Result<ExitCode> show_difference(const engine::LoadedModel& model, const Planned
 
 Result<ExitCode> run_plan(const PlanOptions& options) {
   TRY_ASSIGN(const kernels::SwitchSet switches, parse_switches(options.engine));
-  TRY_ASSIGN(const auto model, open_model(options.engine));
+  TRY_ASSIGN(
+      const auto model,
+      open_model(options.engine, options.diff.empty() ? SessionsOf::kOne : SessionsOf::kMany));
   std::optional<std::string> limit;
   if (!options.engine.memory_limit.empty()) limit = options.engine.memory_limit;
   TRY_ASSIGN(const engine::Budget budget, engine::detect_budget(limit, 0, model->backend()));

@@ -61,12 +61,13 @@ class Audit : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Audit, APlainRunReadsEveryBuffer) {
   for (const char* quant : {"none", "q4"}) {
-    ModelOptions model_options;
-    model_options.quant = *models::QuantScheme::parse(quant);
-    const auto model = open_model(golden_path(GetParam()), model_options);
-    ASSERT_NE(model, nullptr);
     for (const Assignments& assignments : {Assignments{}, Assignments{"numerics=reference"},
                                            Assignments{"cpu.isa=scalar", "prefill.chunk=7"}}) {
+      ModelOptions model_options;
+      model_options.quant = *models::QuantScheme::parse(quant);
+      model_options.layouts.session = switches_of(assignments);
+      const auto model = open_model(golden_path(GetParam()), model_options);
+      ASSERT_NE(model, nullptr);
       kernels::BufferAudit audit;
       const auto session = audited_session(*model, audit, assignments);
       ASSERT_NE(session, nullptr);
@@ -74,7 +75,7 @@ TEST_P(Audit, APlainRunReadsEveryBuffer) {
       const AuditReport report = audit_report(audit);
       if (assignments.empty()) {
         EXPECT_THAT(names_of(report), IsEmpty()) << quant;
-      } else {  // kernels that read rows leave the panels of others unread
+      } else {  // kernels that read rows leave the panels of a file's rows unread
         EXPECT_THAT(names_of(report), Each(EndsWith(" in panels"))) << quant;
       }
       // Nothing was left out: the weights one by one, and every buffer of the arenas.

@@ -73,7 +73,7 @@ Status check_vocabulary(const Checkpoint& checkpoint, const Tokenizer& tokenizer
 
 std::unique_ptr<models::WeightPlacer> make_placer(const ModelOptions& options) {
   if (options.backend->weight_loader() == nullptr) {
-    return std::make_unique<models::HostPlacer>(options.quant, *options.backend);
+    return std::make_unique<models::HostPlacer>(options.quant, *options.backend, options.layouts);
   }
   return std::make_unique<models::DevicePlacer>(*options.backend, options.quant);
 }

@@ -15,6 +15,7 @@
 #include "formats/checkpoint.h"
 #include "formats/tokenizer.h"
 #include "kernels/backend.h"
+#include "models/host_placer.h"
 #include "models/model.h"
 #include "models/packed_cache.h"
 #include "models/quant_scheme.h"
@@ -27,6 +28,7 @@ struct ModelOptions {
   kernels::Backend* backend = &kernels::cpu_backend();  // where it will run; outlives the model
   models::PackedCacheOptions packed_cache = {};
   models::BuildOptions build = {};
+  models::HostLayouts layouts = {};  // of weights in the host's memory
 };
 
 class LoadedModel {

@@ -1,8 +1,10 @@
 // Models whose matrices are packed at load: the promises of exact numerics, the memory plan, and
 // that nothing is packed where the plan does not fit.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/oracle.h"
@@ -10,6 +12,8 @@
 
 namespace reckon::engine {
 namespace {
+
+using ::testing::HasSubstr;
 
 ModelOptions packed(const char* scheme) {
   return {models::QuantScheme::parse(scheme).value()};
@@ -59,6 +63,28 @@ TEST_P(Packed, ChunksThreadsAndDecodeMoveNoBit) {
             << scheme << " " << chunk << " " << threads;
       }
     }
+  }
+}
+
+// Panels of packed weights give the bits of their rows, and a session that would read rows which
+// were not kept is refused by name.
+TEST_P(Packed, PanelsAloneMoveNoBit) {
+  for (const char* scheme : {"q4", "q8"}) {
+    ModelOptions options = packed(scheme);
+    const auto rows = open_model(golden_path(GetParam()), options);
+    options.layouts.session = kernels::SwitchSet();
+    const auto model = open_model(golden_path(GetParam()), options);
+    ASSERT_NE(model, nullptr);
+    const std::vector<int32_t> tokens = longest_prompt(*model);
+    EXPECT_TRUE(same_bits(decode_rows(*model, {}, tokens), decode_rows(*rows, {}, tokens)));
+    EXPECT_TRUE(same_bits(prefill_rows(*model, {"prefill.numerics=exact"}, tokens),
+                          prefill_rows(*rows, {"prefill.numerics=exact"}, tokens)));
+    const bool alone = std::ranges::any_of(
+        model->weights(), [](const auto& weight) { return weight.placed.panels_alone; });
+    const auto refused = Session::create(*model, {switches_of({"numerics=reference"}), {}, {}});
+    ASSERT_EQ(refused.ok(), !alone);
+    if (refused.ok()) continue;
+    EXPECT_THAT(refused.error().message, HasSubstr("panels alone were kept"));
   }
 }
 

@@ -44,6 +44,7 @@ MatmulArgs matmul_args(Activation x, const Weight& weight, Activation out) {
           .k = weight.k,
           .params = {},
           .in_panels = weight.in_panels,
+          .panels_alone = weight.panels_alone,
           .panels = weight.panels};
 }
 
@@ -197,7 +198,10 @@ OpCall call_of(const RmsNormArgs& args, Phase phase) {
 }
 
 OpCall call_of(const MatmulArgs& args, Phase phase) {
-  return {Op::kMatmul, phase, args.weight_type, args.rows, args.n, args.k, 0, 0, args.in_panels};
+  OpCall call{Op::kMatmul, phase, args.weight_type, args.rows, args.n, args.k};
+  call.in_panels = args.in_panels;
+  call.panels_alone = args.panels_alone;
+  return call;
 }
 
 OpCall call_of(const RopeArgs& args, Phase phase) {
@@ -258,7 +262,8 @@ uint64_t call_hash(const OpCall& call) {
   constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio (Knuth, TAOCP 6.4)
   uint64_t hash = static_cast<uint64_t>(call.op) | static_cast<uint64_t>(call.phase) << 8 |
                   static_cast<uint64_t>(call.weight_type) << 16 |
-                  static_cast<uint64_t>(call.in_panels) << 24;
+                  static_cast<uint64_t>(call.in_panels) << 24 |
+                  static_cast<uint64_t>(call.panels_alone) << 25;
   for (const int64_t dimension : {call.rows, call.n, call.k, call.groups, call.window, call.m}) {
     hash = (hash ^ static_cast<uint64_t>(dimension)) * kMultiplier;
     hash ^= hash >> 32;

@@ -50,6 +50,7 @@ ExpertMatmulSwigluArgs expert_matmul_swiglu_args(Activation x, Activation select
           .n = n,
           .k = gate.k,
           .in_panels = gate.in_panels && up.in_panels,
+          .panels_alone = gate.panels_alone || up.panels_alone,
           .gate_panels = gate.panels,
           .up_panels = up.panels};
 }
@@ -72,6 +73,7 @@ ExpertMatmulCombineArgs expert_matmul_combine_args(Activation x, Activation sele
           .n = n,
           .k = down.k,
           .in_panels = down.in_panels,
+          .panels_alone = down.panels_alone,
           .down_panels = down.panels};
 }
 
@@ -85,6 +87,7 @@ OpCall call_of(const ExpertMatmulSwigluArgs& args, Phase phase) {
   OpCall call{
       Op::kExpertMatmulSwiglu, phase, args.weight_type, args.rows, args.n, args.k, args.experts};
   call.in_panels = args.in_panels;
+  call.panels_alone = args.panels_alone;
   call.m = args.top_k;
   return call;
 }
@@ -93,6 +96,7 @@ OpCall call_of(const ExpertMatmulCombineArgs& args, Phase phase) {
   OpCall call{
       Op::kExpertMatmulCombine, phase, args.weight_type, args.rows, args.n, args.k, args.experts};
   call.in_panels = args.in_panels;
+  call.panels_alone = args.panels_alone;
   call.m = args.top_k;
   return call;
 }

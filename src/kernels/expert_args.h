@@ -46,6 +46,7 @@ struct ExpertMatmulSwigluArgs {
   float* out = nullptr;  // [rows * top_k, n]
   int64_t rows = 0, experts = 0, top_k = 0, n = 0, k = 0;
   bool in_panels = false;
+  bool panels_alone = false;          // rows are not kept
   const void* gate_panels = nullptr;  // where the variant reads panels (kernels/panels.h)
   const void* up_panels = nullptr;
 };
@@ -60,6 +61,7 @@ struct ExpertMatmulCombineArgs {
   float* out = nullptr;  // [rows, n]
   int64_t rows = 0, experts = 0, top_k = 0, n = 0, k = 0;
   bool in_panels = false;
+  bool panels_alone = false;          // rows are not kept
   const void* down_panels = nullptr;  // where the variant reads panels
 };
 

@@ -63,6 +63,7 @@ struct MatmulArgs {
   int64_t rows = 0, n = 0, k = 0;
   KernelParams params;
   bool in_panels = false;
+  bool panels_alone = false;     // the weight's rows are not kept
   const void* panels = nullptr;  // of the weight (kernels/panels.h), where the variant reads them
 };
 

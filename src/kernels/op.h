@@ -118,6 +118,7 @@ struct OpCall {
   int64_t window = 0;
   bool in_panels = false;  // of a matmul: whether its weight is laid out in panels, too
   int64_t m = 0;
+  bool panels_alone = false;  // and not in rows
 
   friend bool operator==(const OpCall&, const OpCall&) = default;
 };

@@ -53,6 +53,10 @@ std::string rejection(const Variant& row, const OpCall& call, const IsaLimit& li
     return "needs " + std::string(isa_name(row.isa)) + ", " + limit.setting + " allows " +
            std::string(isa_name(limit.widest)) + " here";
   }
+  if (call.panels_alone && row.layout != WeightLayout::kPanels) {
+    return "it reads a weight's rows, and of this one panels alone were kept, as the switches that "
+           "the model was loaded with asked for";
+  }
   return row.supports == nullptr ? "" : row.supports(call);
 }
 

@@ -73,7 +73,7 @@ class Sender {
 }  // namespace
 
 Result<WeightPlacer::Place> DevicePlacer::place(const std::string& name, WeightRole role,
-                                                const Weight& stored) const {
+                                                const Weight& stored, int64_t /*experts*/) const {
   if (role == WeightRole::kVector) {
     const auto bytes = static_cast<uint64_t>(stored.n * row_bytes(DType::kF32, stored.k));
     return Place{DType::kF32, arena_rounded(bytes)};

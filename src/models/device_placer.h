@@ -20,8 +20,8 @@ class DevicePlacer final : public WeightPlacer {
   [[nodiscard]] uint64_t allocated_bytes() const override { return memory_.total_bytes(); }
 
  protected:
-  [[nodiscard]] Result<Place> place(const std::string& name, WeightRole role,
-                                    const Weight& stored) const override;
+  [[nodiscard]] Result<Place> place(const std::string& name, WeightRole role, const Weight& stored,
+                                    int64_t experts) const override;
   [[nodiscard]] Status fill(std::deque<PlacedWeight>& weights, const LoadOptions& options) override;
 
  private:

@@ -35,6 +35,10 @@ bool is_moved(const PlacedWeight& weight) {
   return is_moved(weight.stored, weight.placed.type);
 }
 
+bool makes_rows(const PlacedWeight& weight) {
+  return is_moved(weight) && !weight.placed.panels_alone;
+}
+
 // Writes the whole weight to `out`; the error of its first bad row otherwise.
 Status convert(const PlacedWeight& weight, char* out, ThreadPool& pool) {
   const Weight& placed = weight.placed;
@@ -47,6 +51,10 @@ Status convert(const PlacedWeight& weight, char* out, ThreadPool& pool) {
     errors.add(task, weight.rows->rows(first, count, placed.type, out + first * stride));
   });
   return errors.take();
+}
+
+Error of_tensor(const PlacedWeight& weight, const Error& error) {
+  return failed(fmt::format("tensor '{}', {}", weight.name, error.message));
 }
 
 // The whole pages in a range, as `advice` says; advice only.
@@ -92,21 +100,31 @@ void each_part(const PanelTask& task, int64_t values, const Each& each) {
 
 // Both sides' pages are had in one go: one by one, their faults take as long as the laying out. The
 // file's are not told cold afterwards: MADV_COLD splits large folios of the page cache.
-void lay_out(const PanelTask& task) {
+Status lay_out(const PanelTask& task) {
+  Status result;
+  std::vector<char> made;  // rows that are nowhere in memory
   each_part(task, kPanelStripValues, [&](const PanelTask& strip) {
     const Weight& placed = strip.weight->placed;
+    if (placed.panels_alone) {
+      made.resize(stored_bytes(strip));
+      if (!result.ok()) return;
+      result = strip.weight->rows->rows(strip.first, strip.count, placed.type, made.data());
+      kernels::lay_out_panels(placed.type, made.data(), strip.count, placed.k, strip.out);
+      return;
+    }
     const auto* rows =
         static_cast<const char*>(placed.data) + strip.first * row_bytes(placed.type, placed.k);
     advise(rows, stored_bytes(strip), kPopulateRead);
     advise(strip.out, panels_of(placed, strip.count), kPopulateWrite);
     kernels::lay_out_panels(placed.type, rows, strip.count, placed.k, strip.out);
   });
+  return result;
 }
 
 }  // namespace
 
 Result<WeightPlacer::Place> HostPlacer::place(const std::string& name, WeightRole role,
-                                              const Weight& stored) const {
+                                              const Weight& stored, int64_t experts) const {
   DType wanted = stored.type;
   std::optional<DType> type = DType::kF32;
   if (role != WeightRole::kVector) {
@@ -125,37 +143,56 @@ Result<WeightPlacer::Place> HostPlacer::place(const std::string& name, WeightRol
               .bytes = is_moved(stored, *type) ? arena_rounded(bytes) : bytes,
               .converted = role != WeightRole::kVector && *type != wanted};
   const bool multiplied = role == WeightRole::kMatrix || role == WeightRole::kTiedEmbedding;
-  if (multiplied && *type == stored.type &&
-      kernels::reads_panels(backend_, *type, stored.n, stored.k)) {
-    place.panel_bytes = arena_rounded(kernels::panel_bytes(*type, stored.n, stored.k));
-    // The rows of a matrix are read no more, and their pages are the file's.
-    const bool keeps_rows = role == WeightRole::kTiedEmbedding || stored.data == nullptr;
+  if (multiplied && kernels::reads_panels(backend_, *type, stored.n, stored.k)) {
+    const kernels::LayoutsRead keep = kept(stored, *type, experts);
+    const bool keeps_rows = keep.rows || role == WeightRole::kTiedEmbedding;
+    if (keep.panels) {
+      place.panel_bytes = arena_rounded(kernels::panel_bytes(*type, stored.n, stored.k));
+      place.panels_alone = !keeps_rows && is_moved(stored, *type);
+    }
     place.bytes = place.panel_bytes + (keeps_rows ? place.bytes : 0);
   }
   return place;
 }
 
+kernels::LayoutsRead HostPlacer::kept(const Weight& stored, DType type, int64_t experts) const {
+  // A file's rows are read no more, and their pages are the file's.
+  if (!is_moved(stored, type)) return {.rows = false, .panels = true};
+  if (layouts_.both) return {.rows = true, .panels = true};
+  if (!layouts_.session) return {.rows = true, .panels = false};
+  return kernels::layouts_read(backend_, *layouts_.session, type, stored.n / experts, stored.k,
+                               experts);
+}
+
 Status HostPlacer::fill_rows(PlacedWeight& weight, char*& next, ThreadPool& pool) {
+  if (weight.placed.panels_alone) return {};
   if (!is_moved(weight)) {
     weight.placed.data = weight.stored.data;
     return {};
   }
   const Status converted = convert(weight, next, pool);
-  if (!converted.ok()) {
-    return failed(fmt::format("tensor '{}', {}", weight.name, converted.error().message));
-  }
+  if (!converted.ok()) return of_tensor(weight, converted.error());
   weight.placed.data = next;
   next += weight.bytes - weight.panel_bytes;
   return {};
 }
 
 Status HostPlacer::fill(std::deque<PlacedWeight>& weights, const LoadOptions& options) {
+  Status filled = fill_all(weights, options);
+  if (!filled.ok()) {
+    large_pages_.reset();
+    memory_.release(MemoryTag::kWeights);
+  }
+  return filled;
+}
+
+Status HostPlacer::fill_all(std::deque<PlacedWeight>& weights, const LoadOptions& options) {
   uint64_t own_bytes = 0;
   uint64_t total = 0;
   for (const PlacedWeight& weight : weights) {
     own_bytes += is_moved(weight) ? weight.bytes : weight.panel_bytes;
-    const auto bytes = static_cast<uint64_t>(weight.stored.bytes());
-    total += (is_moved(weight) ? bytes : 0) + (weight.panel_bytes > 0 ? bytes : 0);
+    if (makes_rows(weight)) total += static_cast<uint64_t>(weight.stored.bytes());
+    if (weight.panel_bytes > 0) total += static_cast<uint64_t>(weight.placed.bytes());
   }
   char* next = nullptr;
   if (own_bytes > 0) {
@@ -172,24 +209,23 @@ Status HostPlacer::fill(std::deque<PlacedWeight>& weights, const LoadOptions& op
   const std::thread::id loader = std::this_thread::get_id();
   std::vector<PanelTask> tasks;
   for (PlacedWeight& weight : weights) {
-    Status filled = fill_rows(weight, next, pool);
-    if (!filled.ok()) {
-      large_pages_.reset();
-      memory_.release(MemoryTag::kWeights);
-      return filled;
-    }
-    if (is_moved(weight)) add_done(static_cast<uint64_t>(weight.stored.bytes()), true);
+    TRY(fill_rows(weight, next, pool));
+    if (makes_rows(weight)) add_done(static_cast<uint64_t>(weight.stored.bytes()), true);
     if (weight.panel_bytes == 0) continue;
     each_part({&weight, 0, weight.placed.n, next}, kPanelTaskValues,
               [&](const PanelTask& task) { tasks.push_back(task); });
     weight.placed.panels = next;
     next += weight.panel_bytes;
   }
+  FirstError errors;
   pool.parallel_for(static_cast<int64_t>(tasks.size()), [&](int64_t i) {
     const PanelTask& task = tasks[static_cast<size_t>(i)];
-    lay_out(task);
+    if (const Status laid_out = lay_out(task); !laid_out.ok()) {
+      errors.add(i, of_tensor(*task.weight, laid_out.error()));
+    }
     add_done(stored_bytes(task), std::this_thread::get_id() == loader);
   });
+  TRY(errors.take());
   if (!tasks.empty()) add_done(0, true);
   if (large_pages_) large_pages_->start();
   return {};

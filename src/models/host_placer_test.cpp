@@ -145,6 +145,54 @@ TEST(HostPlacer, MakesWhatIsNotInMemory) {
   }
 }
 
+// What is packed stands in the layouts that the session reads, and nowhere else.
+TEST(HostPlacer, KeepsOfPackedMatricesWhatTheSessionReads) {
+  constexpr int64_t kN = 700, kK = 320;
+  if (!kernels::reads_panels(kernels::cpu_backend(), DType::kP4, kN, kK)) {
+    GTEST_SKIP() << "no kernel on this machine reads panels";
+  }
+  const Stored stored(DType::kBF16, kN, kK, 6), padded(DType::kBF16, kN, kK - 20, 7);
+  const std::vector<uint8_t> rows = packed_rows(DType::kP4, stored);
+  const uint64_t panel_bytes = kernels::panel_bytes(DType::kP4, kN, kK);
+  std::vector<char> panels(panel_bytes);
+  kernels::lay_out_panels(DType::kP4, rows.data(), kN, kK, panels.data());
+  kernels::SwitchSet reference;
+  ASSERT_TRUE(reference.set("numerics", "reference").ok());
+  struct Case {
+    HostLayouts layouts;
+    bool rows, panels;
+  };
+  for (const Case& wanted : {Case{{.session = kernels::SwitchSet()}, false, true},
+                             Case{{.session = reference}, true, false}, Case{{}, true, false},
+                             Case{{.session = reference, .both = true}, true, true}}) {
+    for (const int threads : {1, 3}) {
+      HostPlacer placer(scheme("q4"), kernels::cpu_backend(), wanted.layouts);
+      const Weight& placed = placer.plan("m", WeightRole::kMatrix, stored.weight).value();
+      const Weight& tail = placer.plan("t", WeightRole::kMatrix, padded.weight).value();
+      EXPECT_EQ(placed.panels_alone, wanted.panels && !wanted.rows);
+      EXPECT_FALSE(tail.in_panels) << "rows that end in a padded group have no panels";
+      EXPECT_EQ(placer.planned_panel_bytes(), wanted.panels ? arena_rounded(panel_bytes) : 0);
+      ASSERT_TRUE(placer.load({threads, {}}).ok());
+      EXPECT_EQ(placer.allocated_bytes(), placer.planned_bytes());
+      ASSERT_EQ(placed.data != nullptr, wanted.rows);
+      ASSERT_EQ(placed.panels != nullptr, wanted.panels);
+      EXPECT_TRUE(!wanted.rows || std::memcmp(placed.data, rows.data(), rows.size()) == 0);
+      EXPECT_TRUE(!wanted.panels || std::memcmp(placed.panels, panels.data(), panel_bytes) == 0);
+    }
+  }
+}
+
+TEST(HostPlacer, NamesTheTensorThatDoesNotPackIntoPanels) {
+  Stored bad(DType::kF32, 40, 128, 8);
+  bad.values[128 * 33 + 5] = std::numeric_limits<float>::infinity();
+  HostPlacer placer(scheme("q4"), kernels::cpu_backend(), {.session = kernels::SwitchSet()});
+  ASSERT_TRUE(placer.plan("blk.0", WeightRole::kMatrix, bad.weight).ok());
+  const Status loaded = placer.load({2, {}});
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_THAT(loaded.error().message, HasSubstr("tensor 'blk.0', row 33"));
+  EXPECT_EQ(placer.allocated_bytes(), 0U);
+}
+
 TEST(HostPlacer, ConvertsWhatHasNoKernels) {
   constexpr int64_t kRows = 300, kColumns = 512;
   RandomBlocks random(10);

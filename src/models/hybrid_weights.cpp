@@ -199,13 +199,13 @@ class HybridBinder {
   [[nodiscard]] Result<WeightRef> bind_expert_matrix(const std::string& at, std::string_view name,
                                                      int64_t n, int64_t k) {
     const std::string whole = at + std::string(name);
-    if (gguf_) return binder_.matrix(whole, config_.experts.count * n, k);
+    if (gguf_) return binder_.matrix(whole, config_.experts.count * n, k, config_.experts.count);
     const std::string_view rest = name.substr(std::string_view(names_.expert).size());
     std::vector<RowRange> ranges;
     for (int64_t e = 0; e < config_.experts.count; ++e) {
       ranges.push_back({fmt::format("{}{}{}.{}", at, names_.expert, e, rest), n, 0, n});
     }
-    return binder_.rearranged(whole, ranges, k);
+    return binder_.rearranged(whole, ranges, k, config_.experts.count);
   }
 
   // [experts, gate then up, hidden] and [experts, hidden, inner].
@@ -218,10 +218,13 @@ class HybridBinder {
       gate.push_back({gate_up, rows, 2 * e * sizes.inner, sizes.inner});
       up.push_back({gate_up, rows, (2 * e + 1) * sizes.inner, sizes.inner});
     }
-    TRY_ASSIGN(weights.gate, binder_.rearranged(at + names_.experts_gate, gate, config_.hidden));
-    TRY_ASSIGN(weights.up, binder_.rearranged(at + names_.experts_up, up, config_.hidden));
-    TRY_ASSIGN(weights.down, binder_.matrix(at + names_.experts_down_beside,
-                                            sizes.count * config_.hidden, sizes.inner));
+    TRY_ASSIGN(weights.gate,
+               binder_.rearranged(at + names_.experts_gate, gate, config_.hidden, sizes.count));
+    TRY_ASSIGN(weights.up,
+               binder_.rearranged(at + names_.experts_up, up, config_.hidden, sizes.count));
+    TRY_ASSIGN(weights.down,
+               binder_.matrix(at + names_.experts_down_beside, sizes.count * config_.hidden,
+                              sizes.inner, sizes.count));
     return {};
   }
 

@@ -12,15 +12,16 @@ namespace reckon::models {
 
 Result<WeightRef> WeightPlacer::plan(const std::string& name, WeightRole role, const Weight& stored,
                                      std::shared_ptr<const RowSource> rows,
-                                     const std::string& tensor) {
+                                     const std::string& tensor, int64_t experts) {
   RECKON_CHECK(!loaded_ && (rows != nullptr || stored.data != nullptr));
   if (rows == nullptr) rows = std::make_shared<const StoredRows>(stored);
-  TRY_ASSIGN(const Place where, place(name, role, stored));
+  TRY_ASSIGN(const Place where, place(name, role, stored, experts));
   const Weight placed{.data = nullptr,
                       .type = where.type,
                       .n = stored.n,
                       .k = stored.k,
-                      .in_panels = where.panel_bytes > 0};
+                      .in_panels = where.panel_bytes > 0,
+                      .panels_alone = where.panels_alone};
   weights_.push_back({name, tensor.empty() ? name : tensor, role, stored, placed, where.bytes,
                       where.panel_bytes, std::move(rows), where.converted});
   planned_bytes_ += where.bytes;
@@ -36,8 +37,9 @@ Status WeightPlacer::load(const LoadOptions& options, RowCache* cache) {
     for (PlacedWeight& weight : weights_) weight.placed.data = weight.placed.panels = nullptr;
     return filled;
   }
-  RECKON_CHECK(std::ranges::all_of(
-      weights_, [](const PlacedWeight& weight) { return weight.placed.data != nullptr; }));
+  RECKON_CHECK(std::ranges::all_of(weights_, [](const PlacedWeight& weight) {
+    return weight.placed.data != nullptr || weight.placed.panels_alone;
+  }));
   loaded_ = true;
   return {};
 }

@@ -89,12 +89,12 @@ class WeightPlacer {
 
   // Plans a place for the tensor. The handle stays valid as long as the placer. `rows` gives the
   // tensor's rows; without it they are those of stored.data. `tensor`: the name of (one of) the
-  // tensors that they come from, where `name` is none. Fails where the place has no such
-  // weights, naming the tensor.
+  // tensors that they come from, where `name` is none. `experts`: how many matrices of as many rows
+  // it is. Fails where the place has no such weights, naming the tensor.
   [[nodiscard]] Result<WeightRef> plan(const std::string& name, WeightRole role,
                                        const Weight& stored,
                                        std::shared_ptr<const RowSource> rows = nullptr,
-                                       const std::string& tensor = "");
+                                       const std::string& tensor = "", int64_t experts = 1);
   // Once, after everything was planned; rows of `cache`, where there is one. Errors name the
   // tensor; then no weight has data.
   [[nodiscard]] Status load(const LoadOptions& options, RowCache* cache = nullptr);
@@ -115,10 +115,11 @@ class WeightPlacer {
     uint64_t bytes = 0;
     bool converted = false;  // PlacedWeight::converted
     uint64_t panel_bytes = 0;
+    bool panels_alone = false;
   };
   [[nodiscard]] virtual Result<Place> place(const std::string& name, WeightRole role,
-                                            const Weight& stored) const = 0;
-  // Sets placed.data of every weight, exactly as planned.
+                                            const Weight& stored, int64_t experts) const = 0;
+  // Sets placed.data of every weight that keeps its rows, exactly as planned.
   [[nodiscard]] virtual Status fill(std::deque<PlacedWeight>& weights,
                                     const LoadOptions& options) = 0;
 

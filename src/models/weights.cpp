@@ -131,15 +131,16 @@ Result<Weight> WeightBinder::checked(const std::string& name, WeightRole role, i
   return weight;
 }
 
-Result<WeightRef> WeightBinder::bind(const std::string& name, WeightRole role, int64_t n,
-                                     int64_t k) {
+Result<WeightRef> WeightBinder::bind(const std::string& name, WeightRole role, int64_t n, int64_t k,
+                                     int64_t experts) {
   TRY_ASSIGN(const Weight weight, checked(name, role, n, k));
   TRY_ASSIGN(std::unique_ptr<const RowSource> rows, checkpoint_.rows(name));
-  return placer_.plan(name, role, weight, std::move(rows));
+  return placer_.plan(name, role, weight, std::move(rows), "", experts);
 }
 
-Result<WeightRef> WeightBinder::matrix(const std::string& name, int64_t n, int64_t k) {
-  return bind(name, WeightRole::kMatrix, n, k);
+Result<WeightRef> WeightBinder::matrix(const std::string& name, int64_t n, int64_t k,
+                                       int64_t experts) {
+  return bind(name, WeightRole::kMatrix, n, k, experts);
 }
 
 Result<WeightRef> WeightBinder::embedding(const std::string& name, int64_t n, int64_t k) {
@@ -151,7 +152,8 @@ Result<WeightRef> WeightBinder::tied_embedding(const std::string& name, int64_t 
 }
 
 Result<WeightRef> WeightBinder::rearranged(const std::string& name,
-                                           const std::vector<RowRange>& ranges, int64_t k) {
+                                           const std::vector<RowRange>& ranges, int64_t k,
+                                           int64_t experts) {
   std::map<std::string, std::shared_ptr<const RowSource>> sources;
   std::vector<RearrangedRows::Part> parts;
   Weight whole;
@@ -173,7 +175,7 @@ Result<WeightRef> WeightBinder::rearranged(const std::string& name,
   }
   return placer_.plan(name, WeightRole::kMatrix, whole,
                       std::make_shared<const RearrangedRows>(std::move(parts), k),
-                      ranges.front().tensor);
+                      ranges.front().tensor, experts);
 }
 
 Result<WeightRef> WeightBinder::table(const std::string& name, int64_t n, int64_t k) {

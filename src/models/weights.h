@@ -34,14 +34,17 @@ class WeightBinder {
 
   // A matrix [n, k], one that is looked up by rows, and one for both; their element type is the
   // placer's choice.
-  [[nodiscard]] Result<WeightRef> matrix(const std::string& name, int64_t n, int64_t k);
+  // `experts` matrices may stand one below another, n being all of their rows.
+  [[nodiscard]] Result<WeightRef> matrix(const std::string& name, int64_t n, int64_t k,
+                                         int64_t experts = 1);
   [[nodiscard]] Result<WeightRef> embedding(const std::string& name, int64_t n, int64_t k);
   [[nodiscard]] Result<WeightRef> tied_embedding(const std::string& name, int64_t n, int64_t k);
   // A matrix of k columns made of rows of stored ones, in this order, for checkpoints that keep
   // together what a model reads apart, or apart what it reads together. `name` is what schemes and
   // messages call it; the tensors are of one type. They are copied at load, whatever it is.
   [[nodiscard]] Result<WeightRef> rearranged(const std::string& name,
-                                             const std::vector<RowRange>& ranges, int64_t k);
+                                             const std::vector<RowRange>& ranges, int64_t k,
+                                             int64_t experts = 1);
   // A small table [n, k] as float32, from any plain type.
   [[nodiscard]] Result<WeightRef> table(const std::string& name, int64_t n, int64_t k);
   // A vector [k] as float32, from any plain type.
@@ -62,7 +65,7 @@ class WeightBinder {
 
  private:
   [[nodiscard]] Result<WeightRef> bind(const std::string& name, WeightRole role, int64_t n,
-                                       int64_t k);
+                                       int64_t k, int64_t experts = 1);
   [[nodiscard]] Result<Weight> checked(const std::string& name, WeightRole role, int64_t n,
                                        int64_t k);
   // A vector of what `map` makes of each stored value.

@@ -29,6 +29,7 @@ struct Weight {
   int64_t n = 0;
   int64_t k = 0;
   bool in_panels = false;
+  bool panels_alone = false;     // the rows are not kept: data stays null
   const void* panels = nullptr;  // null where not in panels; may be null in a dry run
 
   [[nodiscard]] int64_t bytes() const { return n * row_bytes(type, k); }

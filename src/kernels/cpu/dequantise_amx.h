@@ -65,6 +65,7 @@ template <typename Format, int kPart>
 template <typename Format>
 void dequantise_panel(const typename Format::Block* blocks, int64_t first, int64_t count,
                       char* tile) {
+  constexpr bool kTwo = Format::kTogether >= 2;
   constexpr bool kFour = Format::kTogether == 4;
   for (int64_t t = 0; t < count;) {
     const typename Format::Block& block = blocks[(first + t) / Format::kGroups];
@@ -72,8 +73,8 @@ void dequantise_panel(const typename Format::Block* blocks, int64_t first, int64
     const PanelHead head = Format::head(block);
     for (int quad = 0; quad < Format::kGroups / Format::kTogether; ++quad) {
       dequantise_group<Format, 0>(block, head, quad, tile);
+      if (kTwo) dequantise_group<Format, kTwo ? 1 : 0>(block, head, quad, tile + kTileBytes);
       if (kFour) {
-        dequantise_group<Format, kFour ? 1 : 0>(block, head, quad, tile + kTileBytes);
         dequantise_group<Format, kFour ? 2 : 0>(block, head, quad, tile + 2 * kTileBytes);
         dequantise_group<Format, kFour ? 3 : 0>(block, head, quad, tile + 3 * kTileBytes);
       }

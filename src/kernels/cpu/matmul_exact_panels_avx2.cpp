@@ -118,6 +118,7 @@ template <typename Format, int kPart, int kRows>
 template <typename Format, int kRows>
 void panel_dots(const typename Format::Block* blocks, int lane, const PlaneGroup* groups,
                 int64_t row_groups, __m256* totals) {
+  constexpr bool kTwo = Format::kTogether >= 2;
   constexpr bool kFour = Format::kTogether == 4;
   for (int r = 0; r < kRows; ++r) totals[r] = _mm256_setzero_ps();
   for (int64_t start = 0; start < row_groups; start += kSegmentGroups) {
@@ -131,9 +132,10 @@ void panel_dots(const typename Format::Block* blocks, int lane, const PlaneGroup
         prefetch(reinterpret_cast<const char*>(&block) + kFetchAhead, sizeof block);
       }
       add_group<Format, 0, kRows>(block, quad, lane, groups + g, row_groups, sums);
+      if (kTwo) {
+        add_group<Format, kTwo ? 1 : 0, kRows>(block, quad, lane, groups + g + 1, row_groups, sums);
+      }
       if (kFour) {
-        add_group<Format, kFour ? 1 : 0, kRows>(block, quad, lane, groups + g + 1, row_groups,
-                                                sums);
         add_group<Format, kFour ? 2 : 0, kRows>(block, quad, lane, groups + g + 2, row_groups,
                                                 sums);
         add_group<Format, kFour ? 3 : 0, kRows>(block, quad, lane, groups + g + 3, row_groups,
@@ -198,6 +200,8 @@ MatmulWork plan(Job& job, int threads) {
       return plan_format<PanelsQ4_0>(job, threads);
     case DType::kQ4_1:
       return plan_format<PanelsQ4_1>(job, threads);
+    case DType::kP4:
+      return plan_format<PanelsP4>(job, threads);
     case DType::kQ4_K:
       return plan_format<PanelsQ4_K>(job, threads);
     case DType::kQ6_K:

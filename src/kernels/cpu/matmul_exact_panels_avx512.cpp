@@ -96,6 +96,7 @@ template <typename Format, int kPart, int kRows>
 template <typename Format, int kRows>
 void panel_dots(const typename Format::Block* blocks, const PlaneGroup* groups, int64_t row_groups,
                 __m512* out) {
+  constexpr bool kTwo = Format::kTogether >= 2;
   constexpr bool kFour = Format::kTogether == 4;
   __m512 totals[kRows];
   for (int r = 0; r < kRows; ++r) totals[r] = _mm512_setzero_ps();
@@ -110,8 +111,10 @@ void panel_dots(const typename Format::Block* blocks, const PlaneGroup* groups, 
       for (int quad = 0; quad < Format::kGroups / Format::kTogether; ++quad) {
         const PlaneGroup* group = groups + g + quad * Format::kTogether;
         add_group<Format, 0, kRows>(block, head, quad, group, row_groups, sums);
+        if (kTwo) {
+          add_group<Format, kTwo ? 1 : 0, kRows>(block, head, quad, group + 1, row_groups, sums);
+        }
         if (kFour) {
-          add_group<Format, kFour ? 1 : 0, kRows>(block, head, quad, group + 1, row_groups, sums);
           add_group<Format, kFour ? 2 : 0, kRows>(block, head, quad, group + 2, row_groups, sums);
           add_group<Format, kFour ? 3 : 0, kRows>(block, head, quad, group + 3, row_groups, sums);
         }
@@ -181,6 +184,10 @@ MatmulWork plan(Job& job, int threads) {
       return plan_format<PanelsQ4_1>(job, threads);
     case DType::kQ8_0:
       return plan_format<PanelsQ8_0>(job, threads);
+    case DType::kP4:
+      return plan_format<PanelsP4>(job, threads);
+    case DType::kP8:
+      return plan_format<PanelsP8>(job, threads);
     case DType::kQ4_K:
       return plan_format<PanelsQ4_K>(job, threads);
     case DType::kQ6_K:

@@ -83,6 +83,10 @@ void matmul_fast_amx(const MatmulArgs& args, KernelContext& context) {
       return parallel_for(context, bands, multiply_band<PanelsQ4_1>, &job);
     case DType::kQ8_0:
       return parallel_for(context, bands, multiply_band<PanelsQ8_0>, &job);
+    case DType::kP4:
+      return parallel_for(context, bands, multiply_band<PanelsP4>, &job);
+    case DType::kP8:
+      return parallel_for(context, bands, multiply_band<PanelsP8>, &job);
     case DType::kQ4_K:
       return parallel_for(context, bands, multiply_band<PanelsQ4_K>, &job);
     case DType::kQ6_K:

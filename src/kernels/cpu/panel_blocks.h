@@ -52,4 +52,20 @@ struct PanelQ6_K {
 };
 static_assert(sizeof(PanelQ6_K) == 16 * 210);
 
+// Word i holds 4 codes of group 0 (elements 0 ... 31) in the low nibbles, of group 1 in the high
+// ones.
+struct PanelP4 {
+  uint16_t scales[16];
+  uint16_t minima[16];
+  uint8_t codes[8][16][4];
+};
+static_assert(sizeof(PanelP4) == 16 * 36);
+
+// Byte b of lane j of word i: code 4i + b of row j.
+struct PanelP8 {
+  uint16_t scales[16];
+  int8_t codes[16][16][4];
+};
+static_assert(sizeof(PanelP8) == 16 * 66);
+
 }  // namespace reckon::kernels::cpu

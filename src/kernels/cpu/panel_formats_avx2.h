@@ -83,6 +83,22 @@ struct PanelsQ4_1 : NibblePanels {
   }
 };
 
+struct PanelsP4 : PanelFormat {
+  using Block = PanelP4;
+  static constexpr bool kHasMinimum = true;
+  static constexpr int kGroups = 2;
+  static constexpr int kTogether = 2;
+
+  template <int kPart>
+  static PanelScales scales(const Block& block, int /*quad*/, int first) {
+    return {load_halves(block.scales + first), load_halves(block.minima + first), {}};
+  }
+  template <int kPart>
+  static __m256i codes(const Block& block, int /*quad*/, int first, int i) {
+    return nibbles<kPart == 1>(load_codes(block.codes[i][first]));
+  }
+};
+
 struct PanelsQ4_K : PanelFormat {
   using Block = PanelQ4_K;
   static constexpr bool kHasMinimum = true;

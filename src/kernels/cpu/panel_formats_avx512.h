@@ -55,7 +55,7 @@ struct PanelFormat {
   static constexpr int32_t kOffset = 0;
   static constexpr float kLargest = kLargestCode;
 
-  // Of formats with one group a block.
+  // Of formats whose groups share a scale.
   template <int kPart, typename Block>
   static PanelScales scales(const Block& /*block*/, const PanelHead& head, int /*quad*/) {
     return {head.scale, head.minimum, {}};
@@ -100,6 +100,37 @@ struct PanelsQ8_0 : PanelFormat {
   template <int kPart>
   static __m512i codes(const Block& block, int /*quad*/, int i) {
     return _mm512_xor_si512(load_codes(block.codes[i]), _mm512_set1_epi8(-128));
+  }
+};
+
+struct PanelsP4 : PanelFormat {
+  using Block = PanelP4;
+  static constexpr bool kHasMinimum = true;
+  static constexpr int kGroups = 2;
+  static constexpr int kTogether = 2;
+
+  static PanelHead head(const Block& block) {
+    return {load_halves(block.scales), load_halves(block.minima)};
+  }
+  template <int kPart>
+  static __m512i codes(const Block& block, int /*quad*/, int i) {
+    return nibbles<kPart == 1>(load_codes(block.codes[i]));
+  }
+};
+
+struct PanelsP8 : PanelFormat {
+  using Block = PanelP8;
+  static constexpr bool kNarrow = false;
+  static constexpr int kGroups = 2;
+  static constexpr int kTogether = 2;
+  static constexpr int32_t kOffset = 128;
+
+  static PanelHead head(const Block& block) {
+    return {load_halves(block.scales), _mm512_setzero_ps()};
+  }
+  template <int kPart>
+  static __m512i codes(const Block& block, int /*quad*/, int i) {
+    return _mm512_xor_si512(load_codes(block.codes[8 * kPart + i]), _mm512_set1_epi8(-128));
   }
 };
 

@@ -11,6 +11,8 @@
 namespace reckon::kernels {
 namespace {
 
+using cpu::PanelP4;
+using cpu::PanelP8;
 using cpu::PanelQ4_0;
 using cpu::PanelQ4_1;
 using cpu::PanelQ4_K;
@@ -48,6 +50,17 @@ void place(const BlockQ4_K& block, int64_t j, PanelQ4_K& panel) {
     panel.part_minima[part][j] = static_cast<uint8_t>(values.minimum);
   }
   for (int c = 0; c < 4; ++c) copy_words<8>(block.codes + 32 * c, panel.codes[c], j);
+}
+
+void place(const BlockP4& block, int64_t j, PanelP4& panel) {
+  panel.scales[j] = block.scale;
+  panel.minima[j] = block.minimum;
+  copy_words<8>(block.codes, panel.codes, j);
+}
+
+void place(const BlockP8& block, int64_t j, PanelP8& panel) {
+  panel.scales[j] = block.scale;
+  for (int i = 0; i < 16; ++i) std::memcpy(panel.codes[i][j], block.codes + 4 * i, 4);
 }
 
 uint32_t load_word(const uint8_t* p) {
@@ -107,6 +120,8 @@ constexpr Layout kLayouts[] = {
     {DType::kQ4_0, sizeof(PanelQ4_0), lay_out<BlockQ4_0, PanelQ4_0>},
     {DType::kQ4_1, sizeof(PanelQ4_1), lay_out<BlockQ4_1, PanelQ4_1>},
     {DType::kQ8_0, sizeof(PanelQ8_0), lay_out<BlockQ8_0, PanelQ8_0>},
+    {DType::kP4, sizeof(PanelP4), lay_out<BlockP4, PanelP4>},
+    {DType::kP8, sizeof(PanelP8), lay_out<BlockP8, PanelP8>},
     {DType::kQ4_K, sizeof(PanelQ4_K), lay_out<BlockQ4_K, PanelQ4_K>},
     {DType::kQ6_K, sizeof(PanelQ6_K), lay_out<BlockQ6_K, PanelQ6_K>},
 };

@@ -50,6 +50,15 @@ float weight(const PanelQ6_K& p, int j, int e) {
   return scale * static_cast<float>((low | high << 4) - 32);
 }
 
+float weight(const PanelP4& p, int j, int e) {
+  const int code = nibble(p.codes[e % 32 / 4][j][e % 4], e >= 32);
+  return half_to_float(p.scales[j]) * static_cast<float>(code) + half_to_float(p.minima[j]);
+}
+
+float weight(const PanelP8& p, int j, int e) {
+  return half_to_float(p.scales[j]) * static_cast<float>(p.codes[e / 4][j][e % 4]);
+}
+
 template <typename Panel>
 void expect_same_weights(DType type, int64_t n, int64_t k) {
   const std::vector<uint8_t> rows = RandomBlocks(3).rows(type, n, k);
@@ -76,13 +85,16 @@ TEST(Panels, HoldTheWeightsOfTheirRows) {
     expect_same_weights<PanelQ4_0>(DType::kQ4_0, n, 96);
     expect_same_weights<PanelQ4_1>(DType::kQ4_1, n, 96);
     expect_same_weights<PanelQ8_0>(DType::kQ8_0, n, 96);
+    expect_same_weights<PanelP4>(DType::kP4, n, 192);
+    expect_same_weights<PanelP8>(DType::kP8, n, 192);
     expect_same_weights<PanelQ4_K>(DType::kQ4_K, n, 512);
     expect_same_weights<PanelQ6_K>(DType::kQ6_K, n, 512);
   }
 }
 
 TEST(Panels, TakeAboutTheBytesOfTheRows) {
-  for (const DType type : {DType::kQ4_0, DType::kQ4_1, DType::kQ8_0, DType::kQ4_K, DType::kQ6_K}) {
+  for (const DType type : {DType::kQ4_0, DType::kQ4_1, DType::kQ8_0, DType::kP4, DType::kP8,
+                           DType::kQ4_K, DType::kQ6_K}) {
     ASSERT_TRUE(has_panels(type));
     const auto rows = static_cast<uint64_t>(64 * row_bytes(type, 512));
     EXPECT_GE(panel_bytes(type, 64, 512), rows) << dtype_name(type);
@@ -90,7 +102,6 @@ TEST(Panels, TakeAboutTheBytesOfTheRows) {
     EXPECT_EQ(panel_bytes(type, 49, 512), panel_bytes(type, 64, 512));
   }
   EXPECT_FALSE(has_panels(DType::kF16));
-  EXPECT_FALSE(has_panels(DType::kP4));
 }
 
 }  // namespace

@@ -80,7 +80,9 @@ std::string supports_panels(const OpCall& call) {
 
 // Codes of up to 6 bits.
 std::string supports_narrow_panels(const OpCall& call) {
-  if (call.weight_type == DType::kQ8_0) return "it takes codes of up to 6 bits, not q8_0";
+  if (call.weight_type == DType::kQ8_0 || call.weight_type == DType::kP8) {
+    return "it takes codes of up to 6 bits, not " + std::string(dtype_name(call.weight_type));
+  }
   return supports_panels(call);
 }
 
