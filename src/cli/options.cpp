@@ -11,6 +11,7 @@
 #include "cli/terminal.h"
 #include "engine/speculation_options.h"
 #include "formats/synthetic.h"
+#include "kernels/recipe.h"
 
 namespace reckon::cli {
 
@@ -61,6 +62,10 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->check(whole_number(1, kMostTokens));
   add_quant_options(command, options.quant);
   add_backend_option(command, options.backend);
+  command
+      .add_option("--recipe", options.recipe,
+                  "set the switches of a recipe file first (see docs/switches.md)")
+      ->type_name("FILE");
   command.add_option("--set", options.sets, "set a switch (repeatable; see docs/switches.md)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
@@ -124,6 +129,11 @@ Result<std::unique_ptr<engine::LoadedModel>> open_model(const EngineOptions& opt
 
 Result<kernels::SwitchSet> parse_switches(const EngineOptions& options) {
   kernels::SwitchSet switches;
+  if (!options.recipe.empty()) {
+    TRY_ASSIGN(const kernels::Recipe recipe, kernels::load_recipe(options.recipe));
+    TRY_ASSIGN(const kernels::Backend* backend, kernels::open_backend(options.backend));
+    TRY(recipe.apply(backend->device(), switches));
+  }
   for (const std::string& assignment : options.sets) TRY(switches.set_assignment(assignment));
   if (options.chunk != 0) TRY(switches.set("prefill.chunk", std::to_string(options.chunk)));
   return switches;

@@ -24,6 +24,7 @@ struct EngineOptions {
   int64_t layers = 0;  // 0: all
   QuantOptions quant;
   std::string backend = "cpu";
+  std::string recipe;             // a file; "": none
   std::vector<std::string> sets;  // key=value, in order
   int64_t context = 0;            // 0: the command's own default
   int64_t chunk = 0;              // 0: the prefill.chunk switch
@@ -54,7 +55,7 @@ enum class SessionsOf : uint8_t { kOne, kMany };
     const std::string& model, const QuantOptions& quant, const std::string& backend,
     const models::BuildOptions& build = {}, const models::HostLayouts& layouts = {.both = true});
 
-// The switches as typed; --chunk is short for --set prefill.chunk.
+// The switches of the recipe, then those typed; --chunk is short for --set prefill.chunk.
 [[nodiscard]] Result<kernels::SwitchSet> parse_switches(const EngineOptions& options);
 
 // Session options for a context of `context` positions.

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <utility>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "adapters/open.h"
 #include "cli/command.h"
@@ -36,8 +36,9 @@ void add_auto_pairs(CLI::App& command, QueueOptions& options) {
 }
 
 void add_extent(CLI::App& command, QueueOptions& options) {
-  auto* quick = command.add_flag("--quick", options.quick,
-                                 "one round of 3 pairs each: minutes, and what they cannot conclude");
+  auto* quick =
+      command.add_flag("--quick", options.quick,
+                       "one round of 3 pairs each: minutes, and what they cannot conclude");
   command.add_flag("--full", options.full, "experiments that say `only: full`, too")
       ->excludes(quick);
 }

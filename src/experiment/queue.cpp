@@ -320,7 +320,8 @@ Result<Experiment> read_experiment(const std::string& path, const YamlNode& node
     return fields.key_error("id", "'idea' is missing: what is tried, in a sentence");
   }
   TRY_ASSIGN(const std::string only, fields.text("only"));
-  if (!only.empty() && only != "full") return fields.key_error("only", "'only' is 'full' or absent");
+  if (!only.empty() && only != "full")
+    return fields.key_error("only", "'only' is 'full' or absent");
   experiment.only_full = !only.empty();
   TRY(read_switch(fields, experiment));
   TRY(read_set(fields, experiment));
