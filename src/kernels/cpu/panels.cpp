@@ -1,7 +1,9 @@
 #include "kernels/panels.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <new>
 
 #include "base/check.h"
 #include "kernels/cpu/panel_blocks.h"
@@ -19,93 +21,141 @@ using cpu::PanelQ4_K;
 using cpu::PanelQ6_K;
 using cpu::PanelQ8_0;
 
-template <int kWords>
-void copy_words(const void* codes, uint8_t (*words)[16][4], int64_t j) {
-  const auto* from = static_cast<const uint8_t*>(codes);
-  for (int i = 0; i < kWords; ++i) std::memcpy(words[i][j], from + 4 * i, 4);
+// The same block of 16 rows; a row that is not there is all zeros.
+struct BlockRows {
+  const char* at[kPanelHeight];
+};
+
+template <typename Value>
+Value load(const char* p) {
+  Value value;
+  std::memcpy(&value, p, sizeof value);
+  return value;
 }
 
-void place(const BlockQ4_0& block, int64_t j, PanelQ4_0& panel) {
-  panel.scales[j] = block.scale;
-  copy_words<4>(block.codes, panel.codes, j);
+void copy_halves(const BlockRows& rows, size_t offset, uint16_t (&out)[kPanelHeight]) {
+  for (int64_t j = 0; j < kPanelHeight; ++j) out[j] = load<uint16_t>(rows.at[j] + offset);
 }
 
-void place(const BlockQ4_1& block, int64_t j, PanelQ4_1& panel) {
-  panel.scales[j] = block.scale;
-  panel.minima[j] = block.minimum;
-  copy_words<4>(block.codes, panel.codes, j);
-}
+using Words = uint32_t __attribute__((vector_size(16)));
 
-void place(const BlockQ8_0& block, int64_t j, PanelQ8_0& panel) {
-  panel.scales[j] = block.scale;
-  for (int i = 0; i < 8; ++i) std::memcpy(panel.codes[i][j], block.codes + 4 * i, 4);
-}
-
-void place(const BlockQ4_K& block, int64_t j, PanelQ4_K& panel) {
-  panel.scales[j] = block.scale;
-  panel.minima[j] = block.minimum;
-  for (int part = 0; part < 8; ++part) {
-    const SixBitPart values = six_bit_part(block.parts, part);
-    panel.part_scales[part][j] = static_cast<uint8_t>(values.scale);
-    panel.part_minima[part][j] = static_cast<uint8_t>(values.minimum);
+// 16 bytes of each row: word i of row j becomes words[i][j]. Rows are transposed four at a time in
+// registers; word by word this is what a load waits for.
+void move_4_words(const BlockRows& rows, size_t offset, uint8_t (*words)[kPanelHeight][4]) {
+  for (int64_t j = 0; j < kPanelHeight; j += 4) {
+    const auto a = load<Words>(rows.at[j] + offset), b = load<Words>(rows.at[j + 1] + offset);
+    const auto c = load<Words>(rows.at[j + 2] + offset), d = load<Words>(rows.at[j + 3] + offset);
+    const Words ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const Words ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const Words cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const Words cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const Words moved[4] = {__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
+                            __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+                            __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                            __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+    for (int i = 0; i < 4; ++i) std::memcpy(words[i][j], &moved[i], sizeof moved[i]);
   }
-  for (int c = 0; c < 4; ++c) copy_words<8>(block.codes + 32 * c, panel.codes[c], j);
 }
 
-void place(const BlockP4& block, int64_t j, PanelP4& panel) {
-  panel.scales[j] = block.scale;
-  panel.minima[j] = block.minimum;
-  copy_words<8>(block.codes, panel.codes, j);
+template <size_t kWords>
+void move_words(const BlockRows& rows, size_t offset, uint8_t (*words)[kPanelHeight][4]) {
+  for (size_t i = 0; i < kWords; i += 4) move_4_words(rows, offset + 4 * i, words + i);
 }
 
-void place(const BlockP8& block, int64_t j, PanelP8& panel) {
-  panel.scales[j] = block.scale;
-  for (int i = 0; i < 16; ++i) std::memcpy(panel.codes[i][j], block.codes + 4 * i, 4);
+void place(const BlockRows& rows, PanelQ4_0& panel) {
+  copy_halves(rows, offsetof(BlockQ4_0, scale), panel.scales);
+  move_words<4>(rows, offsetof(BlockQ4_0, codes), panel.codes);
 }
 
-uint32_t load_word(const uint8_t* p) {
-  uint32_t word;
-  std::memcpy(&word, p, sizeof word);
-  return word;
+void place(const BlockRows& rows, PanelQ4_1& panel) {
+  copy_halves(rows, offsetof(BlockQ4_1, scale), panel.scales);
+  copy_halves(rows, offsetof(BlockQ4_1, minimum), panel.minima);
+  move_words<4>(rows, offsetof(BlockQ4_1, codes), panel.codes);
+}
+
+// Byte b of lane j of word i is code 4i + b, signed as it is in the row.
+template <size_t kWords>
+void move_bytes(const BlockRows& rows, size_t offset, int8_t (*words)[kPanelHeight][4]) {
+  move_words<kWords>(rows, offset, reinterpret_cast<uint8_t(*)[kPanelHeight][4]>(words));
+}
+
+void place(const BlockRows& rows, PanelQ8_0& panel) {
+  copy_halves(rows, offsetof(BlockQ8_0, scale), panel.scales);
+  move_bytes<8>(rows, offsetof(BlockQ8_0, codes), panel.codes);
+}
+
+void place(const BlockRows& rows, PanelP4& panel) {
+  copy_halves(rows, offsetof(BlockP4, scale), panel.scales);
+  copy_halves(rows, offsetof(BlockP4, minimum), panel.minima);
+  move_words<8>(rows, offsetof(BlockP4, codes), panel.codes);
+}
+
+void place(const BlockRows& rows, PanelP8& panel) {
+  copy_halves(rows, offsetof(BlockP8, scale), panel.scales);
+  move_bytes<16>(rows, offsetof(BlockP8, codes), panel.codes);
+}
+
+void place(const BlockRows& rows, PanelQ4_K& panel) {
+  copy_halves(rows, offsetof(BlockQ4_K, scale), panel.scales);
+  copy_halves(rows, offsetof(BlockQ4_K, minimum), panel.minima);
+  for (int64_t j = 0; j < kPanelHeight; ++j) {
+    uint8_t parts[12];
+    std::memcpy(parts, rows.at[j] + offsetof(BlockQ4_K, parts), sizeof parts);
+    for (int part = 0; part < 8; ++part) {
+      const SixBitPart values = six_bit_part(parts, part);
+      panel.part_scales[part][j] = static_cast<uint8_t>(values.scale);
+      panel.part_minima[part][j] = static_cast<uint8_t>(values.minimum);
+    }
+  }
+  for (size_t c = 0; c < 4; ++c) {
+    move_words<8>(rows, offsetof(BlockQ4_K, codes) + 32 * c, panel.codes[c]);
+  }
 }
 
 // In a row, the low nibbles of bytes 64h ... 64h + 63 are groups 4h and 4h + 1, the high ones are
 // groups 4h + 2 and 4h + 3.
-void place(const BlockQ6_K& block, int64_t j, PanelQ6_K& panel) {
+void place_row(const char* row, int64_t j, PanelQ6_K& panel) {
   constexpr uint32_t kNibbles = 0x0f0f0f0f;
-  panel.scales[j] = block.scale;
-  for (int part = 0; part < 16; ++part) panel.part_scales[part][j] = block.parts[part];
+  panel.scales[j] = load<uint16_t>(row + offsetof(BlockQ6_K, scale));
+  for (int part = 0; part < 16; ++part) {
+    panel.part_scales[part][j] = load<int8_t>(row + offsetof(BlockQ6_K, parts) + part);
+  }
   for (int h = 0; h < 2; ++h) {
     for (int i = 0; i < 8; ++i) {
-      const uint32_t a = load_word(block.low + 64 * h + 4 * i);
-      const uint32_t b = load_word(block.low + 64 * h + 32 + 4 * i);
+      const char* low = row + offsetof(BlockQ6_K, low) + 64 * h + 4 * i;
+      const auto a = load<uint32_t>(low);
+      const auto b = load<uint32_t>(low + 32);
       const uint32_t first = (a & kNibbles) | (b & kNibbles) << 4;
       const uint32_t second = (a >> 4 & kNibbles) | (b & ~kNibbles);
       std::memcpy(panel.low[2 * h][i][j], &first, 4);
       std::memcpy(panel.low[2 * h + 1][i][j], &second, 4);
     }
-    copy_words<8>(block.high + 32 * h, panel.high[h], j);
+  }
+}
+
+void place(const BlockRows& rows, PanelQ6_K& panel) {
+  for (int64_t j = 0; j < kPanelHeight; ++j) place_row(rows.at[j], j, panel);
+  for (size_t h = 0; h < 2; ++h) {
+    move_words<8>(rows, offsetof(BlockQ6_K, high) + 32 * h, panel.high[h]);
   }
 }
 
 // Panel by panel, block by block: 16 streams are read, one is written.
 template <typename Block, typename Panel>
 void lay_out(const void* rows, int64_t count, int64_t blocks, void* out) {
+  static constexpr char kZeros[sizeof(Block)] = {};
   const auto* from = static_cast<const char*>(rows);
   auto* to = static_cast<char*>(out);
-  const int64_t stride = blocks * static_cast<int64_t>(sizeof(Block));
+  const auto block_bytes = static_cast<int64_t>(sizeof(Block));
   for (int64_t first = 0; first < count; first += kPanelHeight) {
     const int64_t taken = std::min(kPanelHeight, count - first);
+    const char* panel_rows = from + first * blocks * block_bytes;
     for (int64_t b = 0; b < blocks; ++b, to += sizeof(Panel)) {
-      Panel panel;
-      if (taken < kPanelHeight) std::memset(&panel, 0, sizeof panel);
-      for (int64_t j = 0; j < taken; ++j) {
-        Block block;
-        std::memcpy(&block, from + (first + j) * stride + b * static_cast<int64_t>(sizeof block),
-                    sizeof block);
-        place(block, j, panel);
+      BlockRows at;
+      for (int64_t j = 0; j < kPanelHeight; ++j) {
+        at.at[j] = j < taken ? panel_rows + (j * blocks + b) * block_bytes : kZeros;
       }
-      std::memcpy(to, &panel, sizeof panel);
+      place(at, *new (to) Panel);
     }
   }
 }
