@@ -275,6 +275,7 @@ bool Planner::fuses(const OpCall& call) const {
   if (own.variant == "parts") return false;
   if (own.key == "prefill.matmul") return has_row(table_, call.op, own.variant);
   if (own.variant != "auto") return true;  // choose() says whether it can
+  if (std::ranges::find(table_, call.op, &Variant::op) == table_.end()) return false;
   for (const Op part : parts_of(call.op)) {
     if (switches_.get("kernel." + std::string(op_name(part))) != "auto") return false;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "base/text.h"
@@ -169,10 +170,13 @@ std::span<const SwitchInfo> switch_registry() {
 }
 
 const SwitchInfo* find_switch(std::string_view key) {
-  const auto registry = switch_registry();
-  const auto found = std::find_if(registry.begin(), registry.end(),
-                                  [&](const SwitchInfo& info) { return info.key == key; });
-  return found == registry.end() ? nullptr : &*found;
+  static const auto by_key = [] {
+    std::unordered_map<std::string_view, const SwitchInfo*> map;
+    for (const SwitchInfo& info : switch_registry()) map.emplace(info.key, &info);
+    return map;
+  }();
+  const auto found = by_key.find(key);
+  return found == by_key.end() ? nullptr : found->second;
 }
 
 Status SwitchSet::set(std::string_view key, std::string_view value) {
