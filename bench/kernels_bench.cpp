@@ -21,6 +21,7 @@
 #include "kernels/call.h"
 #include "kernels/device.h"
 #include "kernels/dispatch.h"
+#include "kernels/panels.h"
 #include "kernels/trace.h"
 #include "kernels/variants.h"
 #include "tensor/dtype.h"
@@ -102,8 +103,11 @@ void bench_matmul(benchmark::State& state, const Variant& row, const Shape& shap
   args.rows = rows;
   args.n = shape.n;
   args.k = shape.k;
+  // Any bytes are panels as well as rows.
+  args.in_panels = row.layout == WeightLayout::kPanels;
   measure(state, row, args, threads, [&](MatmulArgs& a, int64_t iteration) {
     a.weight = weights.bytes() + iteration % copies * weight_bytes;
+    a.panels = a.weight;
   });
   const auto runs = static_cast<double>(state.iterations());
   state.SetBytesProcessed(state.iterations() * weight_bytes);
@@ -277,6 +281,12 @@ void add_benchmark(const std::string& name, const Bench& bench, const Variant& r
   })->UseRealTime();
 }
 
+bool runs_matmul(const Variant& row, const Shape& shape, int64_t rows) {
+  OpCall call{Op::kMatmul, Phase::kPrefill, shape.type, rows, shape.n, shape.k, 0};
+  call.in_panels = has_panels(shape.type) && shape.type != DType::kQ4_K;  // as big as rows
+  return row.supports == nullptr || row.supports(call).empty();
+}
+
 void register_matmul(const Variant& row, int threads) {
   std::vector<Shape> shapes = {{DType::kQ4_1, 192, 576},   {DType::kP8, 1536, 576},
                                {DType::kBF16, 1536, 576},  {DType::kF16, 1536, 576},
@@ -293,8 +303,9 @@ void register_matmul(const Variant& row, int threads) {
     }
   }
   for (const Shape& shape : shapes) {
-    for (const int64_t rows : {1, 2, 4, 8, 16, 64, 512}) {
+    for (const int64_t rows : {1, 2, 3, 4, 5, 6, 8, 16, 64, 512}) {
       if (rows == 512 && shape.n > 10000) continue;  // a head is only asked for a few rows
+      if (!runs_matmul(row, shape, rows)) continue;
       add_benchmark("/" + std::string(dtype_name(shape.type)) + "/" + std::to_string(shape.n) +
                         "x" + std::to_string(shape.k) + tail(rows, threads),
                     bench_matmul, row, shape, rows, threads);

@@ -80,6 +80,31 @@ Status compare_chunk(KlReport& report, Session& reference, std::span<const int32
   return rows;
 }
 
+// Tokens of a pass of a generation that drafts as many as it may; 1 where it does not draft.
+int64_t rows_of_pass(const Session& session) {
+  return std::max<int64_t>(session.plan().shape.verify_rows, 1);
+}
+
+// The logits after each token, run in passes of a generation.
+Result<std::vector<float>> generate_rows(Session& session, std::span<const int32_t> tokens) {
+  std::vector<float> rows;
+  const auto add = [&](std::span<const float> row) {
+    rows.insert(rows.end(), row.begin(), row.end());
+  };
+  while (!tokens.empty()) {
+    const size_t count = std::min(static_cast<size_t>(rows_of_pass(session)), tokens.size());
+    if (count == 1) {
+      TRY_ASSIGN(const std::span<const float> logits, session.decode(tokens[0]));
+      add(logits);
+    } else {
+      TRY_ASSIGN(const Activation logits, session.verify(tokens.first(count)));
+      add({logits.data, static_cast<size_t>(logits.rows * logits.columns)});
+    }
+    tokens = tokens.subspan(count);
+  }
+  return rows;
+}
+
 }  // namespace
 
 double KlReport::top1_agreement() const {
@@ -122,10 +147,18 @@ Result<KlReport> compare_kl(Session& reference, Session& variant, std::span<cons
 Status compare_kl_decode(Session& reference, Session& variant, std::span<const int32_t> tokens,
                          KlReport& report) {
   TRY(check_vocabularies(reference, variant));
-  for (const int32_t token : tokens) {
-    TRY_ASSIGN(const std::span<const float> expected, reference.decode(token));
-    TRY_ASSIGN(const std::span<const float> got, variant.decode(token));
-    TRY(add_row(report, expected, got));
+  const auto vocabulary = static_cast<size_t>(reference.model().info().vocabulary);
+  const size_t block =
+      static_cast<size_t>(std::max(rows_of_pass(reference), rows_of_pass(variant)));
+  while (!tokens.empty()) {
+    const std::span<const int32_t> piece = tokens.first(std::min(block, tokens.size()));
+    TRY_ASSIGN(const std::vector<float> expected, generate_rows(reference, piece));
+    TRY_ASSIGN(const std::vector<float> got, generate_rows(variant, piece));
+    for (size_t r = 0; r < piece.size(); ++r) {
+      TRY(add_row(report, std::span(expected).subspan(r * vocabulary, vocabulary),
+                  std::span(got).subspan(r * vocabulary, vocabulary)));
+    }
+    tokens = tokens.subspan(piece.size());
   }
   return {};
 }

@@ -31,9 +31,10 @@ struct KlReport {
 // chunks of its own size, the reference in pieces of those.
 [[nodiscard]] Result<KlReport> compare_kl(Session& reference, Session& variant,
                                           std::span<const int32_t> tokens);
-// The same of tokens that follow, each in a decode pass of its own: what compare_kl() cannot see of
-// kernels that run in decode alone. What was generated predicts itself, so nothing is added to the
-// losses.
+// The same of tokens that follow, in passes of a generation: each session verifies as many at once
+// as its switches may draft, and decodes them one by one where they do not. That is what
+// compare_kl() cannot see of kernels that run there alone. What was generated predicts itself, so
+// nothing is added to the losses.
 [[nodiscard]] Status compare_kl_decode(Session& reference, Session& variant,
                                        std::span<const int32_t> tokens, KlReport& report);
 

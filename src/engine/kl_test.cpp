@@ -130,5 +130,33 @@ TEST(KlOfSmolLM2, FastKernelsStayNearExactOnesOnProse) {
   expect_near(*model, {"prefill.numerics=exact"}, {"prefill.numerics=fast"});
 }
 
+// Prose that is run in verifies of six tokens by another kernel than plain decode's.
+KlReport verified_prose(const LoadedModel& model, const std::string& kernel) {
+  const std::vector<int32_t> tokens = prose_tokens(model, 600);
+  const SessionShape shape{600, 0, models::LogitRows::kAll};
+  const auto plain = make_session(model, {}, shape);
+  const auto verifying = make_session(
+      model, {"decode.drafter=lookup", "decode.mtp_depth=5", "decode.verify_kernel=" + kernel},
+      shape);
+  KlReport report;
+  const Status compared = compare_kl_decode(*plain, *verifying, tokens, report);
+  EXPECT_TRUE(compared.ok()) << compared.error().message;
+  EXPECT_EQ(report.tokens, 600);
+  fmt::print("{}: mean KL {:.3e}, largest {:.3e}, top-1 equal {}, over a margin of 0.5 {} of {}\n",
+             kernel, report.mean_kl, report.largest_kl, report.top1_equal, report.decisive_equal,
+             report.decisive);
+  return report;
+}
+
+TEST(KlOfSmolLM2, VerifiesByOtherKernelsStayNearPlainDecodeOnProse) {
+  RECKON_REQUIRE_SMOLLM2();
+  const auto model = open_model(smollm2_path());
+  const KlReport exact = verified_prose(*model, "exact");
+  EXPECT_EQ(exact.mean_kl, 0);
+  EXPECT_EQ(exact.top1_equal, exact.tokens);
+  EXPECT_LE(verified_prose(*model, "fast").mean_kl, 1e-3);
+  EXPECT_LE(verified_prose(*model, "stream").mean_kl, 1e-3);
+}
+
 }  // namespace
 }  // namespace reckon::engine

@@ -16,11 +16,24 @@ struct Demand {
   std::string because;
 };
 
-Demand demand_of(const SwitchSet& switches, Phase phase) {
+// Whether decode.verify_kernel decides on the call.
+bool is_verified(const OpCall& call) {
+  const std::vector<Op>& ops = find_switch("decode.verify_kernel")->reach_ops;
+  return call.phase == Phase::kVerify && std::ranges::find(ops, call.op) != ops.end();
+}
+
+Demand demand_of(const SwitchSet& switches, const OpCall& call) {
   if (switches.get("numerics") == "reference") {
     return {NumericsClass::kReference, "numerics=reference"};
   }
-  if (phase != Phase::kPrefill) return {NumericsClass::kExact, std::string(phase_name(phase))};
+  if (is_verified(call) && switches.get("decode.verify_kernel") == "fast" &&
+      call.rows > switches.integer("decode.multi_max")) {
+    return {NumericsClass::kFast, "decode.verify_kernel=fast takes more than decode.multi_max=" +
+                                      switches.get("decode.multi_max") + " rows"};
+  }
+  if (call.phase != Phase::kPrefill) {
+    return {NumericsClass::kExact, std::string(phase_name(call.phase))};
+  }
   const std::string numerics = switches.get("prefill.numerics");
   return {numerics == "fast" ? NumericsClass::kFast : NumericsClass::kExact,
           "prefill.numerics=" + numerics};
@@ -70,7 +83,7 @@ std::string absence(std::span<const Variant> table, const OpCall& call, Numerics
     text += " for " + std::string(dtype_name(call.weight_type));
   }
   for (const Variant& row : table) {
-    if (row.op != call.op || row.numerics != numerics) continue;
+    if (row.op != call.op || row.numerics != numerics || row.use != Use::kOfClass) continue;
     return text + " (" + row.name + ": " + rejection(row, call, limit) + ")";
   }
   return text;
@@ -83,7 +96,8 @@ std::string class_reason(std::span<const Variant> table, const OpCall& call, con
   }
   const std::string missing = absence(table, call, demand.loosest, limit);
   if (demand.loosest == NumericsClass::kFast) {
-    return missing + ": " + std::string(numerics_name(row.numerics)) + " is stricter";
+    return missing + ": " + std::string(numerics_name(row.numerics)) + " is stricter" +
+           (call.phase == Phase::kVerify ? " (" + demand.because + ")" : "");
   }
   return missing + ": reference rows are independent of each other, which is exact, too (" +
          demand.because + ")";
@@ -107,7 +121,7 @@ const Variant* best_row(std::span<const Variant> table, const OpCall& call, cons
   };
   const Variant* best = nullptr;
   for (const Variant& row : table) {
-    if (row.op != call.op || row.numerics > demand.loosest) continue;
+    if (row.op != call.op || row.numerics > demand.loosest || row.use != Use::kOfClass) continue;
     if (best != nullptr && rank(row) <= rank(*best)) continue;
     if (rejection(row, call, limit).empty()) best = &row;
   }
@@ -122,7 +136,7 @@ Error no_kernel(std::span<const Variant> table, const OpCall& call, const Demand
     return failed(message + "; this device has no kernels for this op");
   }
   for (const Variant& row : table) {
-    if (row.op != call.op || row.numerics > demand.loosest) continue;
+    if (row.op != call.op || row.numerics > demand.loosest || row.use != Use::kOfClass) continue;
     message += std::string("; ") + row.name + ": " + rejection(row, call, limit);
   }
   return failed(message);
@@ -228,6 +242,84 @@ void apply_params(const OpCall& call, const Wanted& wanted, const Device& device
             : wanted.settings + " changes nothing: " + why + "; " + choice.reason;
 }
 
+const Variant* row_of_use(std::span<const Variant> table, Op op, Use use, NumericsClass numerics) {
+  const auto found = std::ranges::find_if(table, [&](const Variant& row) {
+    return row.op == op && row.use == use && row.numerics == numerics;
+  });
+  return found == table.end() ? nullptr : &*found;
+}
+
+// What a switch says of a call that the plan has decided without it: the row that it asks for, or
+// why it changes nothing.
+struct Request {
+  const Variant* row = nullptr;
+  std::string rule;
+  std::string clause;  // names the switch
+};
+
+void apply(const Request& request, Choice& choice) {
+  if (request.rule.empty()) return;
+  if (request.row != nullptr) choice.variant = request.row;
+  choice.rule = request.rule;
+  choice.reason = request.clause + "; " + choice.reason;
+}
+
+// prefill.split_k: a row that cuts K in the place of one of the same class, which reads the same
+// weights with the same instructions.
+Request split_k_request(std::span<const Variant> table, const SwitchSet& switches,
+                        const OpCall& call, const IsaLimit& limit, const Variant& base) {
+  const std::string value = switches.get("prefill.split_k");
+  if (value == "off" || call.phase != Phase::kPrefill || !multiplies(call.op)) return {};
+  const std::string setting = "prefill.split_k=" + value;
+  const auto keeps = [&](const std::string& why) -> Request {
+    return {nullptr, "no-effect", setting + " changes nothing: " + why};
+  };
+  const NumericsClass numerics = value == "fast" ? NumericsClass::kFast : NumericsClass::kExact;
+  const Variant* row = row_of_use(table, call.op, Use::kSplitK, numerics);
+  if (row == nullptr) return keeps("no kernel of this device does it");
+  if (base.numerics != numerics) {
+    return keeps(std::string(base.name) + " is of class " +
+                 std::string(numerics_name(base.numerics)) +
+                 ", by prefill.numerics=" + switches.get("prefill.numerics"));
+  }
+  const std::string why = rejection(*row, call, limit);
+  if (!why.empty()) return keeps(std::string(row->name) + ": " + why);
+  if (row->layout != base.layout || row->isa != base.isa) {
+    return keeps(std::string(row->name) + " does not stand in for " + base.name);
+  }
+  const std::string parts = row->tiling(call);
+  if (row->splits(call) < 2) return keeps(parts);
+  return {row, "split-k", setting + ": " + parts + ", in place of " + base.name};
+}
+
+// decode.verify_kernel, beyond the class that demand_of() asks for.
+Request verify_request(std::span<const Variant> table, const SwitchSet& switches,
+                       const OpCall& call, const IsaLimit& limit, const Choice& choice) {
+  const std::string value = switches.get("decode.verify_kernel");
+  if (value == "exact" || !is_verified(call)) return {};
+  const std::string setting = "decode.verify_kernel=" + value;
+  const auto keeps = [&](const char* rule, const std::string& why) -> Request {
+    return {nullptr, rule, setting + " changes nothing: " + why};
+  };
+  if (choice.rule == "forced") return keeps("no-effect", "another switch names the kernel");
+  if (switches.get("numerics") == "reference") return keeps("no-effect", "numerics=reference");
+  if (value == "fast") {
+    const std::string most = switches.get("decode.multi_max");
+    if (call.rows <= switches.integer("decode.multi_max")) {
+      return {nullptr, "multi-row",
+              "rows up to " + most + " stay on the exact multi-row kernel: decode.multi_max=" +
+                  most + " (" + setting + ")"};
+    }
+    const bool is_fast = choice.variant->numerics == NumericsClass::kFast;
+    return {nullptr, is_fast ? "verify-kernel" : "no-effect", setting};
+  }
+  const Variant* row = row_of_use(table, call.op, Use::kStream, NumericsClass::kFast);
+  if (row == nullptr) return keeps("no-effect", "no kernel of this device does it");
+  const std::string why = rejection(*row, call, limit);
+  if (!why.empty()) return keeps("stream-rows", why);
+  return {row, "verify-kernel", setting};
+}
+
 // The ops that a composition stands for.
 std::span<const Op> parts_of(Op op) {
   static constexpr Op kNorm[] = {Op::kAdd, Op::kRmsNorm};
@@ -280,7 +372,7 @@ bool Planner::fuses(const OpCall& call) const {
     if (switches_.get("kernel." + std::string(op_name(part))) != "auto") return false;
   }
   const Result<IsaLimit> limit = isa_limit(switches_, device_);
-  return limit.ok() && best_row(table_, call, demand_of(switches_, call.phase), *limit) != nullptr;
+  return limit.ok() && best_row(table_, call, demand_of(switches_, call), *limit) != nullptr;
 }
 
 int Planner::threads() const {
@@ -315,7 +407,7 @@ Result<const Choice*> Planner::choose(const OpCall& call) {
 
 Result<Choice> Planner::decide(const OpCall& call) const {
   TRY_ASSIGN(const IsaLimit limit, isa_limit(switches_, device_));
-  const Demand demand = demand_of(switches_, call.phase);
+  const Demand demand = demand_of(switches_, call);
   const Forcing forced = forcing(switches_, call);
   Choice choice;
   if (forced.variant != "auto") {
@@ -334,6 +426,8 @@ Result<Choice> Planner::decide(const OpCall& call) const {
     choice.reason = class_reason(table_, call, *choice.variant, demand, limit) +
                     isa_reason(call, *choice.variant, limit);
   }
+  apply(split_k_request(table_, switches_, call, limit, *choice.variant), choice);
+  apply(verify_request(table_, switches_, call, limit, choice), choice);
   const Variant& row = *choice.variant;
   apply_params(call, wanted_params(switches_, call), device_, choice);
   choice.params.graph = in_graph(call);

@@ -24,8 +24,10 @@ struct Choice {
   // rows that share one function are one kernel, whatever they are called.
   const char* identity = "";
   KernelParams params;  // effective
-  // What decided: "numerics-class", "forced" (kernel.<op>), or "no-effect" (a parameter that was
-  // asked for makes no difference for this call).
+  // What decided: "numerics-class", "forced" (kernel.<op>), "split-k" (prefill.split_k),
+  // "verify-kernel" (decode.verify_kernel), "multi-row" (decode.multi_max) or "stream-rows" (which
+  // rows a stream takes) where those keep the exact kernel, or "no-effect" (what was asked for
+  // makes no difference for this call).
   std::string rule;
   std::string reason;  // one line for people
   uint64_t scratch_bytes = 0;

@@ -38,6 +38,12 @@ SwitchInfo integer_switch(std::string key, int64_t minimum, int64_t maximum,
   return info;
 }
 
+// The ops that decode.verify_kernel decides.
+std::vector<Op> verified_ops() {
+  return {Op::kMatmul, Op::kMatmulGroup, Op::kMatmulSwiglu, Op::kExpertMatmulSwiglu,
+          Op::kExpertMatmulCombine};
+}
+
 std::vector<SwitchInfo> make_registry() {
   const std::vector<Phase> generating = {Phase::kDecode, Phase::kVerify};
   std::vector<SwitchInfo> switches;
@@ -55,6 +61,9 @@ std::vector<SwitchInfo> make_registry() {
   switches.push_back(choice("prefill.tile", {"auto", "tall", "wide", "square"},
                             {Op::kMatmul, Op::kMatmulGroup, Op::kMatmulSwiglu}, {Phase::kPrefill},
                             "the shape of a prefill matmul's tiles, where its kernel has several"));
+  switches.push_back(choice("prefill.split_k", {"off", "exact", "fast"},
+                            {Op::kMatmul, Op::kMatmulGroup, Op::kMatmulSwiglu}, {Phase::kPrefill},
+                            "multiply parts of K side by side and add their sums"));
   std::vector<std::string> matmuls = {"auto"};
   for (std::string& name : variant_names(Op::kMatmul)) matmuls.push_back(std::move(name));
   switches.push_back(choice("prefill.matmul", std::move(matmuls),
@@ -73,6 +82,13 @@ std::vector<SwitchInfo> make_registry() {
   switches.push_back(choice("decode.confidence", {"off"}, {}, generating,
                             "stop drafting at a draft of a lower probability or top-2 margin"));
   switches.back().forms = {{"prob", 0, 1}, {"margin", 0, 1000}};
+  switches.push_back(choice(
+      "decode.verify_kernel", {"exact", "fast", "stream"}, verified_ops(), {Phase::kVerify},
+      "matmuls that verify drafts; fast and stream may pick other tokens than plain decode"));
+  switches.push_back(integer_switch("decode.multi_max", 1, 16, "4", {}, {Phase::kVerify},
+                                    "verifies of up to so many rows stay exact with "
+                                    "decode.verify_kernel=fast"));
+  switches.back().reach_ops = verified_ops();
   switches.push_back(choice("cpu.isa", {"auto", "scalar", "avx2", "avx512", "amx"}, {}, {},
                             "the widest instruction set that kernels may use"));
   switches.push_back(integer_switch("cpu.threads", 1, 256, "all", {"all"}, {},

@@ -24,6 +24,14 @@ using KernelFn =
                  ExpertMatmulCombineFn, AddRmsNormFn, MatmulGroupFn, MatmulSwigluFn,
                  RopeAttentionFn>;
 
+// When the plan takes a row that no switch names.
+enum class Use : uint8_t {
+  kOfClass,  // where it is the best of its numerics class
+  kNamed,    // never
+  kSplitK,   // where prefill.split_k asks for it
+  kStream,   // where decode.verify_kernel=stream asks for it
+};
+
 struct Variant {
   Op op = Op::kMatmul;
   const char* name = "";  // unique within its op; what the function stamps
@@ -47,6 +55,9 @@ struct Variant {
   // Among rows of the same numerics class and instruction set that can run a call, the highest
   // wins, the first of the table among equals. Null: 0.
   int (*preference)(const OpCall& call) = nullptr;
+  Use use = Use::kOfClass;
+  // Of split-K rows: in how many parts K is multiplied.
+  int64_t (*splits)(const OpCall& call) = nullptr;
 };
 
 // Every variant for the CPU, reference rows first, then by instruction set ascending.

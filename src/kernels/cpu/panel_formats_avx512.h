@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/canonical_order.h"
 #include "kernels/cpu/panel_blocks.h"
+#include "tensor/blocks.h"
 
 namespace reckon::kernels::cpu {
 namespace {
@@ -185,6 +186,29 @@ struct PanelsQ6_K : PanelFormat {
     return _mm512_ternarylogic_epi32(low, high, _mm512_set1_epi8(0x30), kFirstOrBoth);
   }
 };
+
+// use(format) for the panels of a type; nothing for a type that has none.
+template <typename Use>
+void with_panel_format(DType type, const Use& use) {
+  switch (type) {
+    case DType::kQ4_0:
+      return use(PanelsQ4_0{});
+    case DType::kQ4_1:
+      return use(PanelsQ4_1{});
+    case DType::kQ8_0:
+      return use(PanelsQ8_0{});
+    case DType::kP4:
+      return use(PanelsP4{});
+    case DType::kP8:
+      return use(PanelsP8{});
+    case DType::kQ4_K:
+      return use(PanelsQ4_K{});
+    case DType::kQ6_K:
+      return use(PanelsQ6_K{});
+    default:
+      return;
+  }
+}
 
 }  // namespace
 }  // namespace reckon::kernels::cpu

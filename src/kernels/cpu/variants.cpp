@@ -10,7 +10,9 @@
 #include "kernels/cpu/expert_matmul.h"
 #include "kernels/cpu/matmul_exact.h"
 #include "kernels/cpu/matmul_fast.h"
+#include "kernels/cpu/matmul_few.h"
 #include "kernels/cpu/matmul_layout.h"
+#include "kernels/cpu/matmul_split_k.h"
 #include "kernels/cpu/rope_exact.h"
 #include "kernels/panels.h"
 #include "kernels/reference/variants.h"
@@ -101,6 +103,61 @@ int prefers_panels(const OpCall& /*call*/) {
 // Many rows go faster by tiles of unpacked rows.
 int prefers_panels_avx2(const OpCall& call) {
   return call.rows <= cpu::kDirectRows ? 1 : -1;
+}
+
+// ---- kernels that cut K, and those of a few rows ----
+
+int64_t exact_splits(const OpCall& call) {
+  return cpu::exact_splits(call.weight_type, call.k);
+}
+
+int64_t fast_splits(const OpCall& call) {
+  return cpu::fast_splits(call.k);
+}
+
+// "K=576 is 2 parts"
+template <int64_t (*kSplits)(const OpCall&)>
+std::string parts_of_k(const OpCall& call) {
+  const int64_t parts = kSplits(call);
+  return "K=" + std::to_string(call.k) + " is " +
+         (parts == 1 ? "one part" : std::to_string(parts) + " parts");
+}
+
+uint64_t split_k_exact_bytes(const OpCall& call, const KernelParams& /*params*/, int /*threads*/) {
+  return cpu::split_k_exact_scratch(call.weight_type, call.rows, call.n, call.k).total;
+}
+
+uint64_t split_k_fast_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::split_k_fast_scratch(call.rows, call.n, call.k, threads).total;
+}
+
+std::string supports_stream(const OpCall& call) {
+  std::string why = supports_panels(call);
+  if (why.empty() && (call.rows < cpu::kFewestStreamRows || call.rows > cpu::kMostStreamRows)) {
+    why = std::string(cpu::kStreamAvx512) + " takes " + std::to_string(cpu::kFewestStreamRows) +
+          " to " + std::to_string(cpu::kMostStreamRows) + " rows";
+  }
+  return why;
+}
+
+uint64_t stream_bytes(const OpCall& call, const KernelParams& /*params*/, int /*threads*/) {
+  return cpu::stream_matmul_scratch(call.weight_type, call.rows, call.k);
+}
+
+std::string supports_few(const OpCall& call) {
+  std::string why = supports_panels(call);
+  if (why.empty() && call.rows > cpu::kMostFewRows) {
+    why = "more than " + std::to_string(cpu::kMostFewRows) + " rows";
+  }
+  return why;
+}
+
+uint64_t few_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::few_matmul_scratch(call.k, threads).total;
+}
+
+int prefers_few(const OpCall& /*call*/) {
+  return 2;
 }
 
 std::string supports_attention(const OpCall& call) {
@@ -232,6 +289,47 @@ void add_expert_rows(std::vector<Variant>& table, const Variant& matmul,
   table.push_back(row);
 }
 
+// `panels` and `fast` are the exact and the fast matmul over panels.
+void add_special_matmuls(std::vector<Variant>& table, const Variant& panels, const Variant& fast) {
+  Variant chunked = panels;
+  chunked.name = cpu::kGemvChunked;
+  chunked.use = Use::kNamed;
+  chunked.function = cpu::matmul_gemv_chunked;
+  chunked.source_hash = cpu::matmul_gemv_chunked_hash();
+  Variant split = panels;
+  split.name = cpu::kSplitKExact;
+  split.use = Use::kSplitK;
+  split.splits = exact_splits;
+  split.tiling = parts_of_k<exact_splits>;
+  split.scratch_bytes = split_k_exact_bytes;
+  split.function = cpu::matmul_split_k_exact;
+  split.source_hash = cpu::matmul_split_k_exact_hash();
+  Variant stream = panels;
+  stream.name = cpu::kStreamAvx512;
+  stream.numerics = NumericsClass::kFast;
+  stream.use = Use::kStream;
+  stream.supports = supports_stream;
+  stream.scratch_bytes = stream_bytes;
+  stream.function = cpu::matmul_stream;
+  stream.source_hash = cpu::matmul_stream_hash();
+  Variant split_fast = fast;
+  split_fast.name = cpu::kSplitKFast;
+  split_fast.use = Use::kSplitK;
+  split_fast.splits = fast_splits;
+  split_fast.tiling = parts_of_k<fast_splits>;
+  split_fast.scratch_bytes = split_k_fast_bytes;
+  split_fast.function = cpu::matmul_split_k_fast;
+  split_fast.source_hash = cpu::matmul_split_k_fast_hash();
+  Variant few = fast;
+  few.name = cpu::kFastFewAmx;
+  few.supports = supports_few;
+  few.scratch_bytes = few_bytes;
+  few.preference = prefers_few;
+  few.function = cpu::matmul_fast_few;
+  few.source_hash = cpu::matmul_fast_few_hash();
+  table.insert(table.end(), {chunked, split, stream, split_fast, few});
+}
+
 void add_recurrent_rows(std::vector<Variant>& table) {
   Variant conv = exact_row(Op::kCausalConv, cpu::kExactAvx2, Isa::kAvx2,
                            cpu::causal_conv_exact_avx2, cpu::causal_conv_exact_avx2_hash());
@@ -314,6 +412,7 @@ std::vector<Variant> make_table() {
   rope.scratch_bytes = rope_bytes;
   std::vector<Variant> table = {scalar, rope,      avx2,           panels_avx2, avx512, panels,
                                 fast,   attention, fast_attention, window,      swiglu, geglu};
+  add_special_matmuls(table, panels, fast);
   add_recurrent_rows(table);
   using cpu::ActivationLayout;
   add_expert_rows(table, scalar,
