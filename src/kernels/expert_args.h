@@ -49,6 +49,7 @@ struct ExpertMatmulSwigluArgs {
   bool panels_alone = false;          // rows are not kept
   const void* gate_panels = nullptr;  // where the variant reads panels (kernels/panels.h)
   const void* up_panels = nullptr;
+  KernelParams params = {};
 };
 
 // out[r, :] = sum over j of weight[r, j] * (down_e x[r * top_k + j]), e the j-th selected expert of
@@ -63,6 +64,7 @@ struct ExpertMatmulCombineArgs {
   bool in_panels = false;
   bool panels_alone = false;          // rows are not kept
   const void* down_panels = nullptr;  // where the variant reads panels
+  KernelParams params = {};
 };
 
 }  // namespace reckon::kernels

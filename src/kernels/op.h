@@ -77,6 +77,8 @@ enum class TileShape : uint8_t { kAuto, kTall, kWide, kSquare };
 struct KernelParams {
   TileOrder tile_order = TileOrder::kRow;
   TileShape tile = TileShape::kAuto;
+  int32_t expert_tile = 32;  // rows of an expert that share a pass over its weights: 16, 32 or 64
+  bool skip_empty = true;    // of an expert tile, blocks of 8 rows that no row of the expert fills
   bool graph = false;  // replayed as part of a captured step (decode.graph)
 
   friend bool operator==(const KernelParams&, const KernelParams&) = default;

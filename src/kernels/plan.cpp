@@ -73,20 +73,29 @@ std::string rejection(const Variant& row, const OpCall& call, const IsaLimit& li
   return row.supports == nullptr ? "" : row.supports(call);
 }
 
+bool is_of_experts(Op op) {
+  return op == Op::kExpertMatmulSwiglu || op == Op::kExpertMatmulCombine;
+}
+
 // "no fast variant of matmul for q4_1", and what stood in the way where the table has one.
 std::string absence(std::span<const Variant> table, const OpCall& call, NumericsClass numerics,
                     const IsaLimit& limit) {
   std::string text =
       "no " + std::string(numerics_name(numerics)) + " variant of " + std::string(op_name(call.op));
-  if (call.op == Op::kMatmul || call.op == Op::kEmbedding || call.op == Op::kExpertMatmulSwiglu ||
-      call.op == Op::kExpertMatmulCombine) {
+  if (call.op == Op::kMatmul || call.op == Op::kEmbedding || is_of_experts(call.op)) {
     text += " for " + std::string(dtype_name(call.weight_type));
   }
+  const Variant* first = nullptr;
   for (const Variant& row : table) {
     if (row.op != call.op || row.numerics != numerics || row.use != Use::kOfClass) continue;
-    return text + " (" + row.name + ": " + rejection(row, call, limit) + ")";
+    if (first == nullptr) first = &row;
+    // One that could run the call says more than one that could not.
+    if (row.declines != nullptr && rejection(row, call, limit).empty()) {
+      return text + " pays (" + row.name + ": " + row.declines(call) + ")";
+    }
   }
-  return text;
+  if (first == nullptr) return text;
+  return text + " (" + first->name + ": " + rejection(*first, call, limit) + ")";
 }
 
 std::string class_reason(std::span<const Variant> table, const OpCall& call, const Variant& row,
@@ -123,6 +132,7 @@ const Variant* best_row(std::span<const Variant> table, const OpCall& call, cons
   for (const Variant& row : table) {
     if (row.op != call.op || row.numerics > demand.loosest || row.use != Use::kOfClass) continue;
     if (best != nullptr && rank(row) <= rank(*best)) continue;
+    if (row.declines != nullptr && !row.declines(call).empty()) continue;
     if (rejection(row, call, limit).empty()) best = &row;
   }
   return best;
@@ -188,6 +198,10 @@ Forcing forcing(const SwitchSet& switches, const OpCall& call) {
     Forcing of_prefill{"prefill.matmul", switches.get("prefill.matmul")};
     if (of_prefill.variant != "auto") return of_prefill;
   }
+  if (call.phase == Phase::kPrefill && is_of_experts(call.op)) {
+    Forcing of_prefill{"prefill.expert_matmul", switches.get("prefill.expert_matmul")};
+    if (of_prefill.variant != "auto") return of_prefill;
+  }
   std::string key = "kernel." + std::string(op_name(call.op));
   std::string variant = switches.get(key);
   return {std::move(key), std::move(variant)};
@@ -199,6 +213,43 @@ struct Wanted {
   KernelParams params;
   std::string settings;  // "prefill.tile_order=band8, prefill.tile=wide"
 };
+
+KernelParams wanted_expert_params(const SwitchSet& switches) {
+  KernelParams params;
+  params.expert_tile = static_cast<int32_t>(switches.integer("moe.expert_tile"));
+  params.skip_empty = switches.get("moe.skip_empty") == "on";
+  return params;
+}
+
+// "moe.expert_tile=64, moe.skip_empty=off": the settings by which two sets of parameters differ.
+std::string expert_settings(const SwitchSet& switches, const KernelParams& a,
+                            const KernelParams& b) {
+  std::string settings;
+  if (a.expert_tile != b.expert_tile) {
+    settings = "moe.expert_tile=" + switches.get("moe.expert_tile");
+  }
+  if (a.skip_empty != b.skip_empty) {
+    settings += std::string(settings.empty() ? "" : ", ") + "moe.skip_empty=off";
+  }
+  return settings;
+}
+
+// As apply_params(), for matmuls of experts in prefill.
+void apply_expert_params(const OpCall& call, const SwitchSet& switches, const Device& device,
+                         Choice& choice) {
+  const Variant& row = *choice.variant;
+  const KernelParams wanted = wanted_expert_params(switches);
+  if (row.effective != nullptr) choice.params = row.effective(call, wanted, device);
+  const std::string kept = expert_settings(switches, choice.params, {});
+  const std::string lost = expert_settings(switches, choice.params, wanted);
+  if (!kept.empty()) choice.reason += "; " + kept;
+  if (lost.empty()) return;
+  const std::string why = row.effective == nullptr || row.tiling == nullptr
+                              ? std::string(row.name) + " has no expert tiles"
+                              : row.tiling(call);
+  choice.rule = "no-effect";
+  choice.reason = lost + " changes nothing: " + why + "; " + choice.reason;
+}
 
 Wanted wanted_params(const SwitchSet& switches, const OpCall& call) {
   Wanted wanted;
@@ -429,7 +480,11 @@ Result<Choice> Planner::decide(const OpCall& call) const {
   apply(split_k_request(table_, switches_, call, limit, *choice.variant), choice);
   apply(verify_request(table_, switches_, call, limit, choice), choice);
   const Variant& row = *choice.variant;
-  apply_params(call, wanted_params(switches_, call), device_, choice);
+  if (is_of_experts(call.op) && call.phase == Phase::kPrefill) {
+    apply_expert_params(call, switches_, device_, choice);
+  } else {
+    apply_params(call, wanted_params(switches_, call), device_, choice);
+  }
   choice.params.graph = in_graph(call);
   choice.identity = identity_of(table_, row);
   choice.layout = row.layout;

@@ -69,6 +69,18 @@ std::vector<SwitchInfo> make_registry() {
   switches.push_back(choice("prefill.matmul", std::move(matmuls),
                             {Op::kMatmul, Op::kMatmulGroup, Op::kMatmulSwiglu}, {Phase::kPrefill},
                             "run the matmuls of prefill by the named variant, or not at all"));
+  std::vector<std::string> experts = {"auto"};
+  for (std::string& name : variant_names(Op::kExpertMatmulSwiglu)) {
+    experts.push_back(std::move(name));
+  }
+  const std::vector<Op> of_experts = {Op::kExpertMatmulSwiglu, Op::kExpertMatmulCombine};
+  switches.push_back(choice("prefill.expert_matmul", std::move(experts), of_experts,
+                            {Phase::kPrefill},
+                            "run the expert matmuls of prefill by the named variant, or not at all"));
+  switches.push_back(choice("moe.expert_tile", {"32", "16", "64"}, of_experts, {Phase::kPrefill},
+                            "rows of an expert that share one pass of unpacking its weights"));
+  switches.push_back(choice("moe.skip_empty", {"on", "off"}, of_experts, {Phase::kPrefill},
+                            "on: blocks of 8 rows of an expert tile that are empty are skipped"));
   switches.push_back(choice("kv.type", {"auto", "f32", "f16"}, {Op::kAttention, Op::kRopeAttention},
                             {}, "elements of the KV cache; auto: f32 on a CPU, f16 on a GPU"));
   switches.push_back(choice("decode.graph", {"on", "off"}, {}, generating,

@@ -168,6 +168,10 @@ std::string params_text(const KernelParams& params) {
   if (params.tile != TileShape::kAuto) {
     words.push_back("tile=" + std::string(tile_shape_name(params.tile)));
   }
+  if (params.expert_tile != KernelParams{}.expert_tile) {
+    words.push_back("expert_tile=" + std::to_string(params.expert_tile));
+  }
+  if (!params.skip_empty) words.emplace_back("skip_empty=off");
   if (params.graph) words.emplace_back("graph");
   return join(words, " ");
 }

@@ -58,6 +58,9 @@ struct Variant {
   Use use = Use::kOfClass;
   // Of split-K rows: in how many parts K is multiplied.
   int64_t (*splits)(const OpCall& call) = nullptr;
+  // "" where the variant is worth running, else why a stricter class is faster for the call (one
+  // line, no subject); a switch that names the variant overrules it. Null: always.
+  std::string (*declines)(const OpCall& call) = nullptr;
 };
 
 // Every variant for the CPU, reference rows first, then by instruction set ascending.

@@ -1,5 +1,5 @@
-// Weights of panels (kernels/panels.h) as AMX tiles of bfloat16: dequantised in float32, then
-// rounded.
+// Weights of panels (kernels/panels.h), or of rows, as AMX tiles of bfloat16: dequantised in
+// float32, then rounded.
 //
 // For files compiled for AMX and AVX-512 BF16 alone; the namespace has no name so that nothing in
 // it can be shared with code for another instruction set. Plain types only.
@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/matmul_common_avx512.h"
 #include "kernels/cpu/matmul_fast.h"
+#include "kernels/cpu/matmul_formats_avx512.h"
 #include "kernels/cpu/panel_formats_avx512.h"
 #include "kernels/cpu/tiles_amx.h"
 
@@ -34,14 +35,33 @@ struct CodeFloats {
   }
 };
 
+// Codes 4i ... 4i + 3 of 16 weight rows as two rows of a tile; `shift` takes the codes' bias away
+// and adds the minimum.
+template <typename Format>
+[[gnu::always_inline]] inline void put_codes(__m512i codes, __m512 scale, __m512 shift,
+                                             char* rows) {
+  using Floats = CodeFloats<Format>;
+  const __m512 w0 = _mm512_fmadd_ps(Floats::template get<0>(codes), scale, shift);
+  const __m512 w1 = _mm512_fmadd_ps(Floats::template get<1>(codes), scale, shift);
+  const __m512 w2 = _mm512_fmadd_ps(Floats::template get<2>(codes), scale, shift);
+  const __m512 w3 = _mm512_fmadd_ps(Floats::template get<3>(codes), scale, shift);
+  _mm512_storeu_si512(rows, pairs_of_bfloat16(w0, w1));
+  _mm512_storeu_si512(rows + 64, pairs_of_bfloat16(w2, w3));
+}
+
+// What a code of 0 becomes, but for the scale.
+template <typename Format>
+__m512 code_offset() {
+  return _mm512_set1_ps(static_cast<float>(-(CodeFloats<Format>::kBias + Format::kOffset)));
+}
+
 // Group kPart of a block of a panel as one tile: row 2i + h holds elements 4i + 2h and 4i + 2h + 1
 // of each of the 16 weight rows.
 template <typename Format, int kPart>
 [[gnu::always_inline]] inline void dequantise_group(const typename Format::Block& block,
                                                     const PanelHead& head, int quad, char* tile) {
-  using Floats = CodeFloats<Format>;
   const PanelScales scales = Format::template scales<kPart>(block, head, quad);
-  const __m512 offset = _mm512_set1_ps(static_cast<float>(-(Floats::kBias + Format::kOffset)));
+  const __m512 offset = code_offset<Format>();
 #pragma GCC unroll 2
   for (int half = 0; half < 2; ++half) {
     const __m512 scale = Format::kHalves == 1
@@ -50,13 +70,8 @@ template <typename Format, int kPart>
     const __m512 shift = _mm512_fmadd_ps(scale, offset, scales.minimum);
 #pragma GCC unroll 4
     for (int i = 4 * half; i < 4 * half + 4; ++i) {
-      const __m512i codes = Format::template codes<kPart>(block, quad, i);
-      const __m512 w0 = _mm512_fmadd_ps(Floats::template get<0>(codes), scale, shift);
-      const __m512 w1 = _mm512_fmadd_ps(Floats::template get<1>(codes), scale, shift);
-      const __m512 w2 = _mm512_fmadd_ps(Floats::template get<2>(codes), scale, shift);
-      const __m512 w3 = _mm512_fmadd_ps(Floats::template get<3>(codes), scale, shift);
-      _mm512_storeu_si512(tile + 128 * i, pairs_of_bfloat16(w0, w1));
-      _mm512_storeu_si512(tile + 128 * i + 64, pairs_of_bfloat16(w2, w3));
+      put_codes<Format>(Format::template codes<kPart>(block, quad, i), scale, shift,
+                        tile + 128 * i);
     }
   }
 }
@@ -81,6 +96,36 @@ void dequantise_panel(const typename Format::Block* blocks, int64_t first, int64
       tile += Format::kTogether * kTileBytes;
       t += Format::kTogether;
     }
+  }
+}
+
+// Group kPart of the blocks of 16 rows (matmul_formats_avx512.h) as one tile.
+template <typename Format, int kPart>
+[[gnu::always_inline]] inline void dequantise_row_group(const char* blocks, int64_t stride,
+                                                        __m512i* raw, __m512 scale, __m512 shift,
+                                                        char* tile) {
+  __m512i words[kWords];
+  Format::template load_block<kPart>(blocks, stride, raw);
+  Format::template codes<kPart>(raw, words);
+  for (int i = 0; i < kWords; ++i) put_codes<Format>(words[i], scale, shift, tile + 128 * i);
+}
+
+// Tiles first ... first + count - 1 of 16 rows, `stride` bytes apart, of blocks of two groups.
+template <typename Format>
+void dequantise_rows(const char* rows, int64_t stride, int64_t first, int64_t count, char* tile) {
+  static_assert(Format::kGroups == 2);
+  const char* blocks = rows + first / Format::kGroups * Format::kBytes;
+  const int64_t bytes = count / Format::kGroups * Format::kBytes;
+  for (int64_t r = 0; r < kTileSide; ++r) prefetch(blocks + r * stride + bytes, bytes);
+  for (int64_t t = 0; t < count; t += Format::kGroups, blocks += Format::kBytes) {
+    __m512 scale;
+    __m512 minimum;
+    Format::load_heads(blocks, stride, scale, minimum);
+    const __m512 shift = _mm512_fmadd_ps(scale, code_offset<Format>(), minimum);
+    __m512i raw[kWords];
+    dequantise_row_group<Format, 0>(blocks, stride, raw, scale, shift, tile);
+    dequantise_row_group<Format, 1>(blocks, stride, raw, scale, shift, tile + kTileBytes);
+    tile += Format::kGroups * kTileBytes;
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "kernels/call.h"
+#include "kernels/cpu/expert_fast.h"
 #include "kernels/cpu/matmul_layout.h"
 #include "kernels/panels.h"
 
@@ -26,13 +27,22 @@ uint64_t bytes_of(int64_t count, size_t each) {
   return aligned(count * static_cast<int64_t>(each));
 }
 
+// How a call's activations are kept.
+struct Layout {
+  ActivationLayout activations;
+  KernelParams params;  // effective; kSlots goes by them
+};
+
 // What the activations of one piece take. Float formats always count: rows are gathered.
-uint64_t activation_bytes(ActivationLayout layout, DType type, int64_t rows, int64_t k) {
-  if (!has_integer_codes(type)) {
-    return bytes_of(rows * (layout == ActivationLayout::kRows ? k : padded_columns(k)),
-                    sizeof(float));
+uint64_t activation_bytes(const Layout& layout, DType type, int64_t rows, int64_t k) {
+  if (layout.activations == ActivationLayout::kSlots) {
+    return static_cast<uint64_t>(slots_of(rows, layout.params)) * slot_bytes(type, k);
   }
-  switch (layout) {
+  if (!has_integer_codes(type)) {
+    const bool in_rows = layout.activations == ActivationLayout::kRows;
+    return bytes_of(rows * (in_rows ? k : padded_columns(k)), sizeof(float));
+  }
+  switch (layout.activations) {
     case ActivationLayout::kRows:
       return scalar_matmul_scratch(type, rows, k).total;
     case ActivationLayout::kTiles:
@@ -41,13 +51,19 @@ uint64_t activation_bytes(ActivationLayout layout, DType type, int64_t rows, int
       return plane_matmul_scratch(type, rows, k, TileOrder::kRow, 1).weights;
     case ActivationLayout::kPanels:
       return panel_matmul_scratch(type, rows, k);
+    case ActivationLayout::kSlots:
+      break;
   }
   return 0;
 }
 
-// The most that the activations of `pairs` rows take in all, however they fall into pieces: a row
-// takes most where it is alone, or one of the fewest that go by tiles, which are filled up.
-uint64_t most_activation_bytes(ActivationLayout layout, DType type, int64_t pairs, int64_t k) {
+// The most that the activations of `pairs` rows take in all, however they fall on the experts: a
+// row takes most where it is alone, or one of the fewest that go by tiles, which are filled up.
+uint64_t most_activation_bytes(const Layout& layout, DType type, int64_t pairs, int64_t experts,
+                               int64_t k) {
+  if (layout.activations == ActivationLayout::kSlots) {
+    return static_cast<uint64_t>(most_slots(pairs, experts, layout.params)) * slot_bytes(type, k);
+  }
   constexpr int64_t kFewest = kDirectRows + 1;
   const uint64_t tiled = activation_bytes(layout, type, kFewest, k);
   return static_cast<uint64_t>(pairs) *
@@ -56,11 +72,14 @@ uint64_t most_activation_bytes(ActivationLayout layout, DType type, int64_t pair
 }
 
 // Of a thread's unpacked weights; `rows` is the most that one piece can have.
-uint64_t weight_bytes(ActivationLayout layout, DType type, int64_t rows, int64_t k) {
-  if (layout == ActivationLayout::kTiles) {
+uint64_t weight_bytes(const Layout& layout, DType type, int64_t rows, int64_t k) {
+  if (layout.activations == ActivationLayout::kSlots) {
+    return expert_thread_scratch(type, k, layout.params).total;
+  }
+  if (layout.activations == ActivationLayout::kTiles) {
     return tiled_matmul_scratch(type, rows, k, TileOrder::kRow, 1).weights_stride;
   }
-  if (layout == ActivationLayout::kPlanes) {
+  if (layout.activations == ActivationLayout::kPlanes) {
     return plane_matmul_scratch(type, rows, k, TileOrder::kRow, 1).weights_stride;
   }
   return 0;
@@ -68,13 +87,15 @@ uint64_t weight_bytes(ActivationLayout layout, DType type, int64_t rows, int64_t
 
 // A call as both ops see it, and where its scratch is.
 struct Plan {
+  Layout layout;
   int64_t rows, experts, top_k, n, k, pairs, matrices;
   DType type;
   uint64_t order, places, starts, pieces, products, activations, weights, weights_stride, total;
 };
 
-Plan plan_of(ActivationLayout layout, const OpCall& call, int threads) {
+Plan plan_of(const Layout& layout, const OpCall& call, int threads) {
   Plan plan{};
+  plan.layout = layout;
   plan.rows = call.rows;
   plan.experts = call.groups;
   plan.top_k = call.m;
@@ -94,7 +115,7 @@ Plan plan_of(ActivationLayout layout, const OpCall& call, int threads) {
   plan.starts = take(bytes_of(plan.experts + 1, sizeof(int32_t)));
   plan.pieces = take(bytes_of(most * plan.matrices, sizeof(Piece)));
   plan.products = take(bytes_of(plan.pairs * plan.n * plan.matrices, sizeof(float)));
-  plan.activations = take(most_activation_bytes(layout, plan.type, plan.pairs, plan.k));
+  plan.activations = take(most_activation_bytes(layout, plan.type, plan.pairs, plan.experts, plan.k));
   plan.weights_stride = weight_bytes(layout, plan.type, plan.rows, plan.k);
   plan.weights = take(plan.weights_stride * static_cast<uint64_t>(threads));
   return plan;
@@ -175,6 +196,7 @@ void set_piece(const Call& call, int64_t e, int64_t first, int64_t rows, const M
   args.rows = rows;
   args.n = plan.n;
   args.k = plan.k;
+  args.params = plan.layout.params;
   if (matrix.panels != nullptr) {
     args.panels = static_cast<const char*>(matrix.panels) +
                   static_cast<uint64_t>(e) * panel_bytes(plan.type, plan.n, plan.k);
@@ -213,7 +235,7 @@ void multiply(Call& call, KernelContext& context, const Order& order, const Matr
       run.multiply_tasks += piece.work.multiply_tasks;
       ++run.count;
     }
-    activations += activation_bytes(call.kernel->layout, plan.type, rows, plan.k);
+    activations += activation_bytes(plan.layout, plan.type, rows, plan.k);
   }
   RECKON_CHECK(activations <= call.memory + plan.weights);
   parallel_for(context, run.prepare_tasks, run_task<&Piece::first_prepare, &MatmulWork::prepare>,
@@ -285,14 +307,16 @@ void combine_columns(void* argument, int64_t task, int /*thread*/) {
 
 }  // namespace
 
-uint64_t expert_matmul_scratch_bytes(ActivationLayout layout, const OpCall& call, int threads) {
-  return plan_of(layout, call, threads).total;
+uint64_t expert_matmul_scratch_bytes(ActivationLayout layout, const OpCall& call,
+                                     const KernelParams& params, int threads) {
+  return plan_of({layout, params}, call, threads).total;
 }
 
 void run_expert_swiglu(const ExpertMatmulSwigluArgs& args, KernelContext& context,
                        const ExpertKernel& kernel) {
   if (args.rows == 0) return;
-  const Plan plan = plan_of(kernel.layout, call_of(args, Phase::kPrefill), thread_count(context));
+  const Plan plan = plan_of({kernel.layout, args.params}, call_of(args, Phase::kPrefill),
+                            thread_count(context));
   Order order{};
   Call call = begin(plan, args.selection, context, kernel, order);
   call.x = args.x;
@@ -311,7 +335,8 @@ void run_expert_swiglu(const ExpertMatmulSwigluArgs& args, KernelContext& contex
 void run_expert_combine(const ExpertMatmulCombineArgs& args, KernelContext& context,
                         const ExpertKernel& kernel) {
   if (args.rows == 0) return;
-  const Plan plan = plan_of(kernel.layout, call_of(args, Phase::kPrefill), thread_count(context));
+  const Plan plan = plan_of({kernel.layout, args.params}, call_of(args, Phase::kPrefill),
+                            thread_count(context));
   Order order{};
   Call call = begin(plan, args.selection, context, kernel, order);
   call.x = args.x;

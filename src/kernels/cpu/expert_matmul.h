@@ -1,8 +1,8 @@
 // Matmuls of routed experts, by the kernels of plain matmuls: the rows that selected an expert are
 // one piece of work against its matrix, and all pieces of a call share the threads, so that each
-// expert's weights are streamed once. A row of a product has the bits that the plain matmul gives
-// it, whatever else selected its expert (canonical_order.h), and results are added in the order of
-// the selection.
+// expert's weights are streamed once. A row of an exact product has the bits that the plain matmul
+// gives it, whatever else selected its expert (canonical_order.h), and results are added in the
+// order of the selection.
 //
 // Plain types only; the functions are defined in expert_matmul.cpp, for every machine.
 #pragma once
@@ -14,8 +14,8 @@
 
 namespace reckon::kernels::cpu {
 
-// How a kernel keeps activations (matmul_layout.h).
-enum class ActivationLayout : uint8_t { kRows, kTiles, kPlanes, kPanels };
+// How a kernel keeps activations (matmul_layout.h; slots: expert_fast.h).
+enum class ActivationLayout : uint8_t { kRows, kTiles, kPlanes, kPanels, kSlots };
 
 // What a kernel file gives: how it does one piece, and out = silu(gate) * up.
 struct ExpertKernel {
@@ -32,7 +32,7 @@ void run_expert_combine(const ExpertMatmulCombineArgs& args, KernelContext& cont
 // Scratch of such a call (op.h): the order of its rows, its products, and what the kernel wants for
 // the activations of every row and expert and for unpacked weights.
 [[nodiscard]] uint64_t expert_matmul_scratch_bytes(ActivationLayout layout, const OpCall& call,
-                                                   int threads);
+                                                   const KernelParams& params, int threads);
 
 // AVX2 and FMA; e^x by exp_avx2.h.
 void swiglu_columns_avx2(const float* gate, const float* up, float* out, int64_t n);

@@ -1,7 +1,7 @@
 // The integer weight formats of the AVX-512 matmul: how the blocks of 16 weight rows become
 // registers in which each lane of 32 bits holds 4 codes of one row.
 //
-// For matmul_exact_avx512.cpp alone; the namespace has no name so that nothing in it can be shared
+// For files compiled for AVX-512 or AMX; the namespace has no name so that nothing in it can be shared
 // with code for another instruction set.
 #pragma once
 

@@ -25,6 +25,7 @@ struct MatmulJob {
   const float* x = nullptr;  // their rows
   int64_t row_stride = 0;    // bytes between weight rows in the file
   int64_t band = 0;          // panels of a task
+  int64_t slots = 0;         // of experts' rows, filled up (expert_fast.h)
 };
 
 using MatmulTask = void (*)(void* job, int64_t task, int thread);

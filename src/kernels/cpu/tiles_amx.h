@@ -1,4 +1,4 @@
-// AMX tile registers, all 8 of 16 rows of 64 bytes, and bfloat16 to fill them with.
+// AMX tile registers, 8 of up to 16 rows of 64 bytes, and bfloat16 to fill them with.
 //
 // For files compiled for AMX alone; the namespace has no name so that nothing in it can be shared
 // with code for another instruction set.
@@ -17,16 +17,20 @@ struct alignas(64) TileConfig {
   uint8_t rows[16];
 };
 
-// Of this thread, until release_tiles(). Not by _tile_loadconfig(): to g++ 12 that reads 8 bytes,
-// so that it leaves out the stores of the others.
-inline void configure_tiles() {
+// Registers with these rows, of this thread, until release_tiles(). Not by _tile_loadconfig(): to
+// g++ 12 that reads 8 bytes, so that it leaves out the stores of the others.
+inline void configure_tiles(const uint8_t (&rows)[8]) {
   TileConfig config{};
   config.palette = 1;
   for (int t = 0; t < 8; ++t) {
     config.row_bytes[t] = 64;
-    config.rows[t] = 16;
+    config.rows[t] = rows[t];
   }
   asm volatile("ldtilecfg %0" : : "m"(config));
+}
+
+inline void configure_tiles() {
+  configure_tiles({16, 16, 16, 16, 16, 16, 16, 16});
 }
 
 // Threads that hold no tiles are cheaper to switch.

@@ -7,6 +7,7 @@
 #include "kernels/cpu/causal_conv.h"
 #include "kernels/cpu/delta_rule.h"
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/expert_fast.h"
 #include "kernels/cpu/expert_matmul.h"
 #include "kernels/cpu/matmul_exact.h"
 #include "kernels/cpu/matmul_fast.h"
@@ -243,8 +244,25 @@ int prefers_expert_panels_avx2(const OpCall& call) {
 }
 
 template <cpu::ActivationLayout kLayout>
-uint64_t expert_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
-  return cpu::expert_matmul_scratch_bytes(kLayout, call, threads);
+uint64_t expert_bytes(const OpCall& call, const KernelParams& params, int threads) {
+  return cpu::expert_matmul_scratch_bytes(kLayout, call, params, threads);
+}
+
+// Packed types, which have no panels.
+std::string supports_fast_rows(const OpCall& call) {
+  if (call.weight_type == DType::kP4 || call.weight_type == DType::kP8) return "";
+  return "it takes packed weights, p4 or p8, not " + std::string(dtype_name(call.weight_type));
+}
+
+// Where the rows of a call are spread evenly over experts that unpacking costs more than tiles save.
+template <int64_t kFewest>
+std::string declines_few_rows(const OpCall& call) {
+  if (call.rows * call.m >= kFewest * call.groups) return "";
+  return "fewer than " + std::to_string(kFewest) + " rows an expert";
+}
+
+std::string expert_tiling(const OpCall& call) {
+  return "an expert has " + std::to_string(call.rows) + " rows at most";
 }
 
 Variant exact_row(Op op, const char* name, Isa isa, KernelFn function, const char* source_hash) {
@@ -328,6 +346,28 @@ void add_special_matmuls(std::vector<Variant>& table, const Variant& panels, con
   few.function = cpu::matmul_fast_few;
   few.source_hash = cpu::matmul_fast_few_hash();
   table.insert(table.end(), {chunked, split, stream, split_fast, few});
+}
+
+void add_fast_expert_rows(std::vector<Variant>& table) {
+  Variant panels = exact_row(Op::kExpertMatmulSwiglu, cpu::kFastAmx, Isa::kAmx,
+                             cpu::expert_swiglu_fast_amx, cpu::expert_fast_amx_hash());
+  panels.numerics = NumericsClass::kFast;
+  panels.layout = WeightLayout::kPanels;
+  panels.supports = supports_expert_panels;
+  panels.scratch_bytes = expert_bytes<cpu::ActivationLayout::kSlots>;
+  panels.effective = cpu::effective_expert_params;
+  panels.tiling = expert_tiling;
+  panels.declines = declines_few_rows<8>;
+  Variant rows = panels;
+  rows.name = cpu::kFastRowsAmx;
+  rows.layout = WeightLayout::kRows;
+  rows.supports = supports_fast_rows;
+  rows.function = cpu::expert_swiglu_fast_rows_amx;
+  table.insert(table.end(), {panels, rows});
+  panels.op = rows.op = Op::kExpertMatmulCombine;
+  panels.function = cpu::expert_combine_fast_amx;
+  rows.function = cpu::expert_combine_fast_rows_amx;
+  table.insert(table.end(), {panels, rows});
 }
 
 void add_recurrent_rows(std::vector<Variant>& table) {
@@ -429,6 +469,7 @@ std::vector<Variant> make_table() {
   add_expert_rows(table, panels,
                   {cpu::expert_swiglu_exact_panels_avx512, cpu::expert_combine_exact_panels_avx512},
                   expert_bytes<ActivationLayout::kPanels>);
+  add_fast_expert_rows(table);
   return table;
 }
 

@@ -1,0 +1,51 @@
+// The fast matmuls of routed experts in prefill: tiles of bfloat16 as in matmul_fast.h, the rows of
+// each expert packed into slots.
+//
+// The slots of an expert are taken in slot tiles of KernelParams::expert_tile. A slot tile passes
+// once over the unpacked weights of a band, in blocks of 8 slots; of its blocks, those that no row
+// fills are skipped, or multiplied as zeros where skip_empty is off. A product is summed in the
+// same order whatever stands beside it: neither parameter changes a bit.
+//
+// Plain types only; the layout is defined in expert_fast.cpp, for every machine.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/device.h"
+#include "kernels/kernel.h"
+
+namespace reckon::kernels::cpu {
+
+constexpr const char* kFastRowsAmx = "fast_rows_amx";
+
+// AMX (tiles, bfloat16) and AVX-512 (F, BW, VL, BF16). Weights in panels (kFastAmx).
+void expert_swiglu_fast_amx(const ExpertMatmulSwigluArgs& args, KernelContext& context);
+void expert_combine_fast_amx(const ExpertMatmulCombineArgs& args, KernelContext& context);
+// Weights of packed types in rows.
+void expert_swiglu_fast_rows_amx(const ExpertMatmulSwigluArgs& args, KernelContext& context);
+void expert_combine_fast_rows_amx(const ExpertMatmulCombineArgs& args, KernelContext& context);
+[[nodiscard]] const char* expert_fast_amx_hash();
+
+constexpr int64_t kSlotBlock = 8;
+constexpr int64_t kExpertBand = 8;  // panels of 16 weight rows that a task takes, at most
+
+// Slots that so many rows of an expert take.
+[[nodiscard]] int64_t slots_of(int64_t rows, const KernelParams& params);
+// The most that `pairs` of a row and an expert take, however they fall on so many experts.
+[[nodiscard]] int64_t most_slots(int64_t pairs, int64_t experts, const KernelParams& params);
+
+// Bytes of a slot's activations, and of a thread's part of the scratch: unpacked weights, then sums
+// and then, of weights in rows, a panel that was filled up.
+[[nodiscard]] uint64_t slot_bytes(DType type, int64_t k);
+struct ExpertThreadScratch {
+  uint64_t sums = 0, filled = 0, total = 0;
+};
+[[nodiscard]] ExpertThreadScratch expert_thread_scratch(DType type, int64_t k,
+                                                        const KernelParams& params);
+
+// What remains of the parameters for a call: an expert has at most all of its rows, and has them
+// all where every row selects every expert.
+[[nodiscard]] KernelParams effective_expert_params(const OpCall& call, const KernelParams& wanted,
+                                                   const Device& device);
+
+}  // namespace reckon::kernels::cpu
