@@ -60,6 +60,11 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
   command.add_option("--layers", options.layers, "cut a synthetic model's depth to N layers")
       ->type_name("N")
       ->check(whole_number(1, kMostTokens));
+  command
+      .add_option("--router-skew", options.router_skew,
+                  "spread a synthetic model's rows unevenly over its experts (Zipf's exponent)")
+      ->type_name("S")
+      ->check(number_from_zero());
   add_quant_options(command, options.quant);
   add_backend_option(command, options.backend);
   command
@@ -122,7 +127,10 @@ Result<std::unique_ptr<engine::LoadedModel>> open_model(const EngineOptions& opt
   const models::HostLayouts layouts{.session = switches, .both = sessions == SessionsOf::kMany};
   std::string model = options.model;
   if (options.layers != 0) {
-    TRY_ASSIGN(model, with_layers(options.model, options.layers));
+    TRY_ASSIGN(model, with_layers(model, options.layers));
+  }
+  if (options.router_skew != 0) {
+    TRY_ASSIGN(model, with_router_skew(model, options.router_skew));
   }
   return open_model(model, options.quant, options.backend, build, layouts);
 }

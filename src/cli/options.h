@@ -21,7 +21,8 @@ struct QuantOptions {
 
 struct EngineOptions {
   std::string model;
-  int64_t layers = 0;  // 0: all
+  int64_t layers = 0;      // 0: all
+  double router_skew = 0;  // 0: none
   QuantOptions quant;
   std::string backend = "cpu";
   std::string recipe;             // a file; "": none
@@ -39,7 +40,8 @@ struct EngineOptions {
 // Tokens, positions and chunks: far above what any model takes, far below what overflows.
 inline constexpr int64_t kMostTokens = int64_t{1} << 30;
 
-// -m, --layers, --quant, --no-cache, --backend, --set, --ctx, --chunk, --memory-limit.
+// -m, --layers, --router-skew, --quant, --no-cache, --backend, --set, --ctx, --chunk,
+// --memory-limit.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 
 // --quant with --no-cache, and --backend, for commands that take a model otherwise.

@@ -44,6 +44,8 @@ nlohmann::json to_json(const OracleReport& report, const OracleOptions& options)
                          {"hidden_rows", report.hidden_rows},
                          {"greedy_tokens", report.greedy_tokens},
                          {"greedy_equal", report.greedy_equal},
+                         {"selections", report.selections},
+                         {"selection_flips", report.selection_flips},
                          {"draft_rows", report.draft_rows},
                          {"drafts", report.drafts},
                          {"drafts_equal", report.drafts_equal},
@@ -96,6 +98,10 @@ std::string last_line(const OracleReport& report) {
     text += fmt::format("; {:.2e} in {} of the draft head, {} of {} drafts equal",
                         absolute ? report.largest_draft_difference : report.largest_draft_row_ratio,
                         counted(report.draft_rows, "row"), report.drafts_equal, report.drafts);
+  }
+  if (report.selections > 0) {
+    text += fmt::format("; experts forced, {} of {} selections flip without",
+                        report.selection_flips, report.selections);
   }
   return text;
 }

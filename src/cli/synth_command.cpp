@@ -25,6 +25,7 @@ struct SynthOptions {
   std::string output;
   int64_t layers = 0;
   uint64_t seed = 0;
+  double router_skew = 0;
   std::string quant = "none";
   bool large = false;
   bool json = false;
@@ -37,6 +38,9 @@ Result<Checkpoint> open_synthetic(const SynthOptions& options) {
   model = name.text();
   if (options.layers != 0) {
     TRY_ASSIGN(model, with_layers(model, options.layers));
+  }
+  if (options.router_skew != 0) {
+    TRY_ASSIGN(model, with_router_skew(model, options.router_skew));
   }
   return Checkpoint::open(model);
 }
@@ -99,6 +103,11 @@ void add_synth_command(Cli& cli) {
   command->add_option("--seed", options->seed, "of the weights (0)")
       ->type_name("S")
       ->check(whole_number(0, std::numeric_limits<int64_t>::max()));
+  command
+      ->add_option("--router-skew", options->router_skew,
+                   "spread rows unevenly over the experts (Zipf's exponent)")
+      ->type_name("S")
+      ->check(number_from_zero());
   command->add_option("--quant", options->quant, "none: the folder is bf16")->type_name("none");
   command->add_flag("--large", options->large, "write more than 5 GB");
   command->add_flag("--json", options->json, "print JSON");

@@ -18,6 +18,13 @@ kernels::Phase draft_phase(int64_t rows, int64_t verify_rows) {
   return rows <= verify_rows ? kernels::Phase::kVerify : kernels::Phase::kPrefill;
 }
 
+models::RouteObserver rows_before(int64_t end, const RoutedRows& observer) {
+  if (!observer) return {};
+  return [end, &observer](const models::Routed& routed) {
+    observer(end - routed.selection.rows, routed);
+  };
+}
+
 Status DraftHead::before_pass(std::span<const int32_t> history, int32_t next) {
   depth_ = 0;
   const auto position = static_cast<int64_t>(history.size());
@@ -105,8 +112,9 @@ Result<DraftOutputs> DraftHead::catch_up(std::span<const int32_t> history, int32
   return outputs;
 }
 
-Result<DraftOutputs> DraftHead::run(const DraftPass& pass) {
+Result<DraftOutputs> DraftHead::run(DraftPass pass) {
   const auto rows = static_cast<int64_t>(pass.tokens.size());
+  pass.observe_routes = rows_before(pass.first_position + rows, routes_);
   const kernels::Step step{.phase = draft_phase(rows, verify_rows_),
                            .tokens = pass.tokens,
                            .first_position = pass.first_position};

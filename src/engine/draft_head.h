@@ -27,6 +27,12 @@ namespace reckon::engine {
 using DraftObserver =
     std::function<void(int64_t first_position, Activation hidden, Activation logits)>;
 
+// Told of what was selected for the rows from `first_position` on, before the experts run; the
+// selection may be changed.
+using RoutedRows = std::function<void(int64_t first_position, const models::Routed& routed)>;
+// As a pass of rows up to before position `end` takes it.
+[[nodiscard]] models::RouteObserver rows_before(int64_t end, const RoutedRows& observer);
+
 class DraftHead {
  public:
   // All outlive the head; the buffers are made for drafts.
@@ -67,13 +73,14 @@ class DraftHead {
 
   // Needs buffers for the logits of a whole chunk; empty: none.
   void observe(DraftObserver observer) { observer_ = std::move(observer); }
+  void observe_routes(RoutedRows observer) { routes_ = std::move(observer); }
 
  private:
   // Fills in the rows up to the history's last, whose next token is `next`; the logits of the last
   // one where `wanted` is 1.
   [[nodiscard]] Result<models::DraftOutputs> catch_up(std::span<const int32_t> history,
                                                       int32_t next, int64_t wanted);
-  [[nodiscard]] Result<models::DraftOutputs> run(const models::DraftPass& pass);
+  [[nodiscard]] Result<models::DraftOutputs> run(models::DraftPass pass);
 
   const models::Model& model_;
   kernels::Executor& executor_;
@@ -88,6 +95,7 @@ class DraftHead {
   int64_t last_row_ = 0;     // of the last draft among the outputs
   Activation last_logits_;   // its row, where the executor has it
   DraftObserver observer_;
+  RoutedRows routes_;
 };
 
 }  // namespace reckon::engine

@@ -12,6 +12,7 @@
 #include "engine/oracle_record.h"
 #include "engine/oracle_rows.h"
 #include "engine/sampler.h"
+#include "engine/selections.h"
 
 namespace reckon::engine {
 namespace {
@@ -20,8 +21,16 @@ class Checker {
  public:
   Checker(Session& session, OracleReport& report) : session_(session), report_(report) {}
 
-  [[nodiscard]] Status check(int64_t index, const OraclePrompt& prompt) {
+  // `selections`: to be forced on the prompt; may be null.
+  [[nodiscard]] Status check(int64_t index, const OraclePrompt& prompt,
+                             const Selections* selections) {
     index_ = index;
+    if (selections != nullptr) {
+      TRY(count_flips(prompt, *selections));
+      session_.observe_routes([selections](int64_t first_position, const models::Routed& routed) {
+        selections->force(first_position, routed);
+      });
+    }
     TRY(session_.truncate(0));
     TRY_ASSIGN(const int32_t first, check_prefill(prompt));
     if (prompt.drafts) TRY(check_drafts(prompt));
@@ -31,6 +40,19 @@ class Checker {
   }
 
  private:
+  // Runs the prompt as it goes by itself.
+  [[nodiscard]] Status count_flips(const OraclePrompt& prompt, const Selections& selections) {
+    SelectionFlips flips;
+    session_.observe_routes([&](int64_t first_position, const models::Routed& routed) {
+      selections.count(first_position, routed, flips);
+    });
+    TRY(session_.truncate(0));
+    TRY(session_.append(prompt.tokens));
+    report_.selections += flips.selections;
+    report_.selection_flips += flips.flips;
+    return {};
+  }
+
   // Compares hidden states and logits, those of the draft head, too; gives the first token of the
   // continuation.
   [[nodiscard]] Result<int32_t> check_prefill(const OraclePrompt& prompt) {
@@ -248,6 +270,15 @@ OracleTolerance oracle_tolerance(const LoadedModel& model, const kernels::Switch
   return {OracleMeasure::kRowNorm, 1e-4, 1e-3};
 }
 
+namespace {
+
+bool forces_selections(const LoadedModel& model, const kernels::SwitchSet& switches) {
+  return model.model().info().has_experts && model.backend().device().backend == "cpu" &&
+         switches.get("numerics") != "reference";
+}
+
+}  // namespace
+
 Result<OracleReport> check_oracle(const LoadedModel& model, const SessionOptions& options,
                                   const LoadedModel* reference) {
   const models::ModelInfo& info = model.model().info();
@@ -273,9 +304,15 @@ Result<OracleReport> check_oracle(const LoadedModel& model, const SessionOptions
   if (report.tolerance.limit < kHalfPrecision.limit && has_fast_delta_rule(session->plan())) {
     report.tolerance = kHalfPrecision;
   }
+  std::vector<Selections> selections;
+  if (forces_selections(model, options.switches)) {
+    const LoadedModel& source = model.is_packed() ? *reference : model;
+    TRY_ASSIGN(selections, record_selections(source, adapted.shape, prompts));
+  }
   Checker checker(*session, report);
   for (size_t i = 0; i < prompts.size(); ++i) {
-    TRY(checker.check(static_cast<int64_t>(i), prompts[i]));
+    const Selections* forced = selections.empty() ? nullptr : &selections[i];
+    TRY(checker.check(static_cast<int64_t>(i), prompts[i], forced));
   }
   report.passed = !report.first_failure;
   return report;

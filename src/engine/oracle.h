@@ -11,6 +11,10 @@
 //  - otherwise each row by ||difference|| / ||expected||: 1e-4 for float weights (float32
 //    activations), 5e-3 for them on a GPU (half precision; 2e-2 where fast kernels round to bf16),
 //    2e-2 for quantised and packed ones.
+// Where rows are routed to experts and the numerics are not the reference's, a router's near-ties
+// may fall otherwise and another expert's row is no rounding: results are compared with the experts
+// forced that reference numerics select along the same tokens, and how many selections flip without
+// that is counted beside (on a CPU; on a GPU nothing is forced, nor counted).
 // Rows of a draft head count as hidden values do. Drafts must be equal where the margin of their
 // own recorded logits is wide enough. Greedy tokens must all be equal where the recorded margins
 // are wide enough for the tolerance (over 1e-3; in other than reference numerics over 0.05 on a
@@ -56,8 +60,10 @@ struct OracleReport {
   int64_t hidden_rows = 0;
   int64_t greedy_tokens = 0;  // compared
   int64_t greedy_equal = 0;
-  int64_t draft_rows = 0;  // of the draft head
-  int64_t drafts = 0;      // tokens behind a prompt
+  int64_t selections = 0;       // of a row of a prompt and an expert, in a pass of its own choice
+  int64_t selection_flips = 0;  // that reference numerics select otherwise
+  int64_t draft_rows = 0;       // of the draft head
+  int64_t drafts = 0;           // tokens behind a prompt
   int64_t drafts_equal = 0;
   double largest_logit_difference = 0;   // absolute
   double largest_logit_row_ratio = 0;    // ||difference|| / ||expected||

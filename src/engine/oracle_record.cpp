@@ -97,14 +97,54 @@ class Recorder {
   Session& session_;
 };
 
-}  // namespace
-
-Status record_again(const LoadedModel& model, const SessionShape& shape,
-                    std::vector<OraclePrompt>& prompts) {
+Result<std::unique_ptr<Session>> reference_session(const LoadedModel& model,
+                                                   const SessionShape& shape) {
   SessionOptions options;
   TRY(options.switches.set("numerics", "reference"));
   options.shape = shape;
-  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::create(model, options));
+  return Session::create(model, options);
+}
+
+// Runs what a check runs of a prompt, along what was recorded.
+Status follow(Session& session, const OraclePrompt& prompt) {
+  TRY(session.truncate(0));
+  if (prompt.drafts) session.observe_drafts([](int64_t, Activation, Activation) {});
+  TRY(session.prefill_all(prompt.tokens, [](int64_t, Activation) {}));
+  if (prompt.drafts) {
+    int32_t token = prompt.drafts->next;
+    for (const int32_t draft : prompt.drafts->tokens) {
+      TRY_ASSIGN(const kernels::Pick pick, session.draft(token));
+      (void)pick;
+      token = draft;
+    }
+    session.observe_drafts({});
+  }
+  for (size_t step = 0; step + 1 < prompt.greedy.size(); ++step) {
+    TRY_ASSIGN(const std::span<const float> logits, session.decode(prompt.greedy[step]));
+    (void)logits;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Selections>> record_selections(const LoadedModel& model,
+                                                  const SessionShape& shape,
+                                                  const std::vector<OraclePrompt>& prompts) {
+  TRY_ASSIGN(const std::unique_ptr<Session> session, reference_session(model, shape));
+  std::vector<Selections> recorded(prompts.size());
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    session->observe_routes([&](int64_t first_position, const models::Routed& routed) {
+      recorded[i].record(first_position, routed);
+    });
+    TRY(follow(*session, prompts[i]));
+  }
+  return recorded;
+}
+
+Status record_again(const LoadedModel& model, const SessionShape& shape,
+                    std::vector<OraclePrompt>& prompts) {
+  TRY_ASSIGN(const std::unique_ptr<Session> session, reference_session(model, shape));
   Recorder recorder(*session);
   for (OraclePrompt& prompt : prompts) {
     TRY_ASSIGN(prompt, recorder.record(prompt));

@@ -86,6 +86,52 @@ TEST(OracleReports, PackedWeightsAreComparedWithTheirOwnReference) {
   }
 }
 
+// Folders of families with routed experts.
+const std::vector<std::string> kRouted = {"oracle/qwen3_5_moe-s0", "oracle/qwen3_5_moe-h36",
+                                          "oracle/qwen3_next-s0", "oracle/qwen3_next-h32"};
+
+TEST(OracleSelections, AreCountedWhereTheyAreNotTheReferences) {
+  for (const std::string& name : kRouted) {
+    EXPECT_EQ(check(golden_path(name), {"numerics=reference"}).selections, 0);
+    const OracleReport exact = check(golden_path(name), {"prefill.numerics=exact"});
+    EXPECT_TRUE(exact.passed) << name;
+    EXPECT_GT(exact.selections, 0) << name;
+    EXPECT_EQ(exact.selection_flips, 0) << name;
+  }
+  EXPECT_EQ(check(golden_path("oracle/qwen3-h80"), {}).selections, 0);  // there are none
+}
+
+// Experts of packed weights by their fast kernels, where there is AMX, and by the exact ones: rows
+// keep the bound of bfloat16 once no near-tie of a router is in the way.
+TEST(OracleSelections, FastExpertsKeepTheirToleranceWithThemForced) {
+  const bool amx = kernels::detect_cpu().best_isa >= kernels::Isa::kAmx;
+  const char* experts = amx ? "prefill.expert_matmul=fast_rows_amx" : "prefill.expert_matmul=auto";
+  for (const std::string& name : kRouted) {
+    for (const char* scheme : {"q4", "q8"}) {
+      ModelOptions options;
+      options.quant = *models::QuantScheme::parse(scheme);
+      options.build.draft_head = true;
+      const auto model = open_model(golden_path(name), options);
+      ASSERT_NE(model, nullptr);
+      for (const Assignments& assignments :
+           {Assignments{experts}, Assignments{experts, "prefill.chunk=7"},
+            Assignments{"prefill.numerics=exact"}}) {
+        const auto report =
+            check_oracle(*model, {switches_of(assignments), {}, std::nullopt}, model.get());
+        ASSERT_TRUE(report.ok()) << report.error().message;
+        EXPECT_TRUE(report->passed)
+            << name << " " << scheme << " " << assignments[0] << ": "
+            << (report->first_failure ? mismatch_text(*report->first_failure) : "");
+        EXPECT_EQ(report->tolerance.limit, 2e-2);
+        EXPECT_GT(report->selections, 0);
+        fmt::print("{} {} {}: logits {:.1e} by row, hidden {:.1e}; {} of {} selections flip\n",
+                   name, scheme, fmt::join(assignments, " "), report->largest_logit_row_ratio,
+                   report->largest_hidden_row_ratio, report->selection_flips, report->selections);
+      }
+    }
+  }
+}
+
 TEST(OracleReports, EveryRecordedNumberIsCompared) {
   const OracleReport report = check(golden_path("oracle/llama-s0"), {"numerics=reference"});
   EXPECT_EQ(report.prompts, 6);

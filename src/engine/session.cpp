@@ -126,6 +126,7 @@ Status Session::run(Phase phase, std::span<const int32_t> tokens, bool picked_to
                                                          : LogitRows::kLast;
   models::Pass pass{
       .tokens = tokens, .first_position = position_, .logit_rows = logit_rows, .observe = {}};
+  pass.observe_routes = rows_before(position_ + static_cast<int64_t>(tokens.size()), routes_);
   Status observed;
   if (observer_) {
     pass.observe = [&](int64_t layer, Activation hidden) {
@@ -140,7 +141,7 @@ Status Session::run(Phase phase, std::span<const int32_t> tokens, bool picked_to
   const kernels::Step step{.phase = phase,
                            .tokens = tokens,
                            .first_position = position_,
-                           .repeatable = phase != Phase::kPrefill && !observer_,
+                           .repeatable = phase != Phase::kPrefill && !observer_ && !routes_,
                            .picked_token = picked_token};
   TRY(executor_->run(step, [&](kernels::Ops& ops) {
     return model_.model().forward(ops, pass, state_, activations_);
@@ -306,6 +307,12 @@ void Session::observe_drafts(DraftObserver observer) {
 
 void Session::observe(std::function<void(int64_t layer, Activation hidden)> observer) {
   observer_ = std::move(observer);
+}
+
+void Session::observe_routes(RoutedRows observer) {
+  RECKON_CHECK(backend_.device().backend == "cpu");
+  if (draft_head_) draft_head_->observe_routes(observer);
+  routes_ = std::move(observer);
 }
 
 }  // namespace reckon::engine

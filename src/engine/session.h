@@ -133,6 +133,10 @@ class Session {
   [[nodiscard]] const kernels::Planner& planner() const { return *planner_; }
   // Observer for the residual stream of every following pass (models/model.h); empty: none.
   void observe(std::function<void(int64_t layer, Activation hidden)> observer);
+  // The same for the experts that rows are routed to, also by the draft head: Selections
+  // (engine/selections.h) records them, counts how they differ and forces others. On the CPU alone
+  // (else a CHECK).
+  void observe_routes(RoutedRows observer);
 
  private:
   Session(const LoadedModel& model, const SessionOptions& options);
@@ -164,6 +168,7 @@ class Session {
   std::vector<Activation> activations_;
   Activation logits_;  // of the last pass, in the backend's memory
   std::function<void(int64_t, Activation)> observer_;
+  RoutedRows routes_;
   int64_t position_ = 0;
   std::vector<int32_t> tokens_;      // [position_]
   bool is_last_unknown_ = false;     // of tokens_: it is being picked

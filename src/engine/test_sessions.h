@@ -48,13 +48,16 @@ inline std::unique_ptr<Session> make_session(const LoadedModel& model,
   return std::move(session).value();
 }
 
-// The logits of every token of a prefill, [tokens, vocabulary].
+// The logits of every token of a prefill, [tokens, vocabulary]. `routes` is told of the experts,
+// and may force others (Selections).
 inline std::vector<float> prefill_rows(const LoadedModel& model, const Assignments& assignments,
-                                       const std::vector<int32_t>& tokens) {
+                                       const std::vector<int32_t>& tokens,
+                                       const RoutedRows& routes = {}) {
   std::vector<float> rows;
   const auto session = make_session(
       model, assignments, {static_cast<int64_t>(tokens.size()), 0, models::LogitRows::kAll});
   if (session == nullptr) return rows;
+  if (routes) session->observe_routes(routes);
   const Status status = session->prefill_all(tokens, [&](int64_t, Activation logits) {
     rows.insert(rows.end(), logits.data, logits.data + logits.rows * logits.columns);
   });

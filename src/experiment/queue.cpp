@@ -28,7 +28,7 @@ const Keys kEngineDefaultKeys{"model", "metric", "memory_limit", "backend", "qua
 const Keys kExperimentKeys{"id", "idea", "kind", "switch", "set", "only"};
 const Keys kEngineKeys{"reach", "workload", "tokens"};
 const Keys kSwitchKeys{"key", "base", "arm", "arms"};
-const Keys kSyntheticKeys{"synth", "layers", "seed"};
+const Keys kSyntheticKeys{"synth", "layers", "seed", "router_skew"};
 const Keys kReachKeys{"op", "phase"};
 const Keys kWorkloadKeys{"phase",    "prompt", "prompt_file", "prompt_tokens",
                          "generate", "chunk",  "context"};
@@ -275,6 +275,8 @@ Result<std::string> model_of(const Fields& fields) {
   if (layers != 0) model += fmt::format(",layers={}", layers);
   TRY_ASSIGN(const int64_t seed, synthetic.integer("seed", 0, INT64_MAX, 0));
   if (seed != 0) model += fmt::format(",seed={}", seed);
+  TRY_ASSIGN(const std::optional<double> skew, synthetic.parsed("router_skew", parse_number));
+  if (skew && *skew != 0) model += fmt::format(",router_skew={}", *skew);
   return model;
 }
 

@@ -118,6 +118,9 @@ void use_command(Experiment& experiment, CommandWorkload command);
 // refused: one reader takes it for seconds, another for minutes.
 [[nodiscard]] Result<double> parse_seconds(std::string_view text);
 
+// "1.0": a plain number of 0 or more. Usage errors name the text.
+[[nodiscard]] Result<double> parse_number(std::string_view text);
+
 // "plan+32MiB", "8GiB", "75%".
 [[nodiscard]] Result<MemoryLimit> parse_memory_limit(std::string_view text);
 

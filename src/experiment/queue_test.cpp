@@ -178,13 +178,13 @@ TEST(Queue, SyntheticModelsAreNamedByAMap) {
   const auto replace = [&](const std::string& old_text, const std::string& new_text) {
     text.replace(text.find(old_text), old_text.size(), new_text);
   };
-  replace("model: tiny,", "model: {synth: big, layers: 4, seed: 2},");
+  replace("model: tiny,", "model: {synth: big, layers: 4, seed: 2, router_skew: 1.0},");
   replace("      prompt: \"Zwölf Boxkämpfer\\njagen\"\n", "");
   replace("model: other", "model: synth:small");
   replace("prompt: hello", "prompt_tokens: 9");
   const Result<Queue> queue = parse_queue(text, "q.yaml");
   ASSERT_TRUE(queue.ok()) << queue.error().message;
-  EXPECT_EQ(queue->experiments[0].workload.model, "synth:big,layers=4,seed=2");
+  EXPECT_EQ(queue->experiments[0].workload.model, "synth:big,layers=4,seed=2,router_skew=1");
   EXPECT_EQ(queue->experiments[1].workload.model, "synth:small");
   EXPECT_EQ(queue->experiments[1].workload.prompt, "");
   EXPECT_EQ(queue->experiments[1].workload.prompt_tokens, 9);
@@ -199,6 +199,8 @@ TEST(Queue, SyntheticModelsAreNamedByAMap) {
   EXPECT_THAT(error_with("model: other", "model: {layers: 4}"), HasSubstr("'synth' is missing"));
   EXPECT_THAT(error_with("model: other", "model: {synth: big, layers: 0}"),
               HasSubstr("'layers' must be a whole number from 1"));
+  EXPECT_THAT(error_with("model: other", "model: {synth: big, router_skew: even}"),
+              HasSubstr("'router_skew': 'even' is not a number of 0 or more"));
   EXPECT_THAT(error_with("prompt: hello, ", ""), HasSubstr("or 'prompt_tokens' alone"));
   EXPECT_THAT(error_with("prompt: hello", "prompt_tokens: 0"),
               HasSubstr("'prompt_tokens' must be a whole number from 1"));

@@ -120,6 +120,13 @@ Result<double> parse_seconds(std::string_view text) {
       text));
 }
 
+Result<double> parse_number(std::string_view text) {
+  double number = 0;
+  std::string_view rest;
+  if (split_number(text, number, rest) && rest.empty()) return number;
+  return usage_error(fmt::format("'{}' is not a number of 0 or more, as in 1.0", text));
+}
+
 Result<MemoryLimit> parse_memory_limit(std::string_view text) {
   constexpr std::string_view kPlan = "plan+";
   if (text.starts_with(kPlan)) {

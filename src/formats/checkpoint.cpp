@@ -169,6 +169,9 @@ struct Checkpoint::State {
     }
     if (synthetic) {
       hasher.add_field("synthetic 1").add_field(fmt::format("{}", synthetic->seed));
+      if (synthetic->router_skew != 0) {
+        hasher.add_field(fmt::format("router skew {}", synthetic->router_skew));
+      }
       return hasher.add_field(shape_hash).hex();
     }
     hasher.add_field("config.json").add_field(hash_hex(config->text()));
@@ -295,7 +298,7 @@ class CheckpointBuilder {
     state.display_name = state.synthetic->display();
     TRY_ASSIGN(state.config, synthetic_config(*state.synthetic));
     TRY_ASSIGN(state.architecture, state.config->architecture());
-    TRY_ASSIGN(state.synthetic_tensors, synthetic_tensors(*state.config));
+    TRY_ASSIGN(state.synthetic_tensors, synthetic_tensors(*state.synthetic, *state.config));
     std::ranges::sort(state.synthetic_tensors, {}, &SyntheticTensor::name);
     for (const SyntheticTensor& tensor : state.synthetic_tensors) {
       state.tensors.push_back(tensor_of(tensor));
@@ -436,7 +439,7 @@ Result<std::unique_ptr<const RowSource>> Checkpoint::rows(std::string_view name)
   if (!state_->synthetic) return std::make_unique<const StoredRows>(weight);
   const SyntheticTensor& made = state_->synthetic_tensors[state_->index.at(name)];
   return std::make_unique<const RandomRows>(state_->synthetic->seed, name, made.kind, weight.n,
-                                            weight.k);
+                                            weight.k, made.row_factors);
 }
 
 std::span<const CheckpointTensor> Checkpoint::tensors() const {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "formats/router_skew.h"
 #include "formats/shapes_generated.h"
 #include "formats/synthetic_tensors.h"
 
@@ -19,7 +20,9 @@ using nlohmann::json;
 
 constexpr std::string_view kPrefix = "synth:";
 constexpr const char* kLayersKey = "num_hidden_layers";
+constexpr const char* kExpertsKey = "num_experts";
 constexpr int64_t kLargestSeed = INT64_MAX;
+constexpr double kMostRouterSkew = 4;
 
 // The compiled-in configuration; null where there is no such shape.
 json shape_config(std::string_view name) {
@@ -41,7 +44,23 @@ Result<int64_t> option_value(std::string_view model, std::string_view option, st
   return value;
 }
 
-Status read_option(std::string_view model, std::string_view option, SyntheticName& name) {
+Result<double> skew_value(std::string_view model, std::string_view text, const json& config) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || !(value >= 0 && value <= kMostRouterSkew)) {
+    return usage_error(
+        fmt::format("model '{}': router_skew is '{}'; expected a number from 0 to {}", model, text,
+                    kMostRouterSkew));
+  }
+  if (value > 0 && !config.contains(kExpertsKey)) {
+    return usage_error(fmt::format("model '{}': router_skew: it has no routed experts", model));
+  }
+  return value;
+}
+
+Status read_option(std::string_view model, std::string_view option, const json& config,
+                   SyntheticName& name) {
   const size_t equals = std::min(option.find('='), option.size());
   const std::string_view key = option.substr(0, equals);
   const std::string_view value = option.substr(std::min(equals + 1, option.size()));
@@ -54,8 +73,14 @@ Status read_option(std::string_view model, std::string_view option, SyntheticNam
     name.seed = static_cast<uint64_t>(seed);
     return {};
   }
-  return usage_error(fmt::format(
-      "model '{}': unknown option '{}'; expected synth:NAME,layers=N,seed=S", model, key));
+  if (key == "router_skew") {
+    TRY_ASSIGN(name.router_skew, skew_value(model, value, config));
+    return {};
+  }
+  return usage_error(
+      fmt::format("model '{}': unknown option '{}'; expected "
+                  "synth:NAME,layers=N,seed=S,router_skew=X",
+                  model, key));
 }
 
 // ---- The dense families ----
@@ -138,13 +163,17 @@ std::string SyntheticName::text() const {
   std::string text = fmt::format("{}{}", kPrefix, shape);
   if (layers != shape_layers) text += fmt::format(",layers={}", layers);
   if (seed != 0) text += fmt::format(",seed={}", seed);
+  if (router_skew != 0) text += fmt::format(",router_skew={}", router_skew);
   return text;
 }
 
 std::string SyntheticName::display() const {
+  std::vector<std::string> changes;
+  if (layers != shape_layers)
+    changes.push_back(fmt::format("{} of {} layers", layers, shape_layers));
+  if (router_skew != 0) changes.push_back(fmt::format("router skew {}", router_skew));
   const std::string name = fmt::format("{}{}", kPrefix, shape);
-  return layers == shape_layers ? name
-                                : fmt::format("{} ({} of {} layers)", name, layers, shape_layers);
+  return changes.empty() ? name : fmt::format("{} ({})", name, join(changes, ", "));
 }
 
 bool is_synthetic(std::string_view model) {
@@ -179,7 +208,7 @@ Result<SyntheticName> parse_synthetic(std::string_view model) {
   while (comma < rest.size()) {
     rest.remove_prefix(comma + 1);
     comma = std::min(rest.find(','), rest.size());
-    TRY(read_option(model, rest.substr(0, comma), name));
+    TRY(read_option(model, rest.substr(0, comma), config, name));
   }
   return name;
 }
@@ -198,6 +227,22 @@ Result<std::string> with_layers(std::string_view model, int64_t layers) {
   return cut.text();
 }
 
+Result<std::string> with_router_skew(std::string_view model, double skew) {
+  if (!is_synthetic(model)) {
+    return usage_error(fmt::format(
+        "--router-skew is for the experts of a synthetic model (synth:NAME), and '{}' is none",
+        model));
+  }
+  TRY_ASSIGN(const SyntheticName named, parse_synthetic(model));
+  if (named.router_skew != 0 && named.router_skew != skew) {
+    return usage_error(fmt::format(
+        "model '{}' has its router skew named already; --router-skew says {}", model, skew));
+  }
+  TRY_ASSIGN(const SyntheticName skewed,
+             parse_synthetic(fmt::format("{},router_skew={}", model, skew)));
+  return skewed.text();
+}
+
 Result<HfConfig> synthetic_config(const SyntheticName& name) {
   json config = shape_config(name.shape);
   RECKON_CHECK(config.is_object());
@@ -205,14 +250,24 @@ Result<HfConfig> synthetic_config(const SyntheticName& name) {
   return HfConfig::parse(name.text(), config.dump(2) + '\n');
 }
 
-Result<std::vector<SyntheticTensor>> synthetic_tensors(const HfConfig& config) {
+Result<std::vector<SyntheticTensor>> synthetic_tensors(const SyntheticName& name,
+                                                       const HfConfig& config) {
   TRY_ASSIGN(const std::string architecture, config.architecture());
   const auto* family = std::ranges::find(kFamilies, architecture, &SyntheticFamily::name);
   if (family == kFamilies.end()) {
     return failed(fmt::format("{}: no synthetic tensors are known of the model family '{}'",
                               config.path(), architecture));
   }
-  return family->tensors(config);
+  TRY_ASSIGN(std::vector<SyntheticTensor> tensors, family->tensors(config));
+  if (name.router_skew == 0) return tensors;
+  TRY_ASSIGN(const int64_t experts, config.integer(kExpertsKey));
+  TRY_ASSIGN(const int64_t selected, config.integer("num_experts_per_tok"));
+  for (SyntheticTensor& tensor : tensors) {
+    if (!tensor.name.ends_with(".mlp.gate.weight")) continue;
+    const std::string draw = fmt::format("{} {}", name.seed, tensor.name);
+    TRY_ASSIGN(tensor.row_factors, router_factors(experts, selected, name.router_skew, draw));
+  }
+  return tensors;
 }
 
 }  // namespace reckon

@@ -1,5 +1,6 @@
 #include "formats/synthetic.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,6 +29,49 @@ TEST(Synthetic, NamesAreReadAndWritten) {
   EXPECT_EQ(name.text(), "synth:llama-8b,layers=4,seed=7");
   EXPECT_EQ(name.display(), "synth:llama-8b (4 of 32 layers)");
   EXPECT_EQ(parse_synthetic("synth:llama-8b").value().display(), "synth:llama-8b");
+}
+
+TEST(Synthetic, RouterSkewIsPartOfTheName) {
+  const SyntheticName name =
+      parse_synthetic("synth:qwen3.6-35b-a3b,router_skew=1.0,layers=4").value();
+  EXPECT_EQ(name.router_skew, 1);
+  EXPECT_EQ(name.text(), "synth:qwen3.6-35b-a3b,layers=4,router_skew=1");
+  EXPECT_EQ(name.display(), "synth:qwen3.6-35b-a3b (4 of 40 layers, router skew 1)");
+  EXPECT_EQ(with_router_skew("synth:tiny-qwen3.5-moe", 0.5).value(),
+            "synth:tiny-qwen3.5-moe,router_skew=0.5");
+  EXPECT_EQ(with_router_skew("synth:tiny-qwen3.5-moe,router_skew=1", 1).value(),
+            "synth:tiny-qwen3.5-moe,router_skew=1");
+  EXPECT_THAT(with_router_skew("synth:tiny-qwen3.5-moe,router_skew=1", 2).error().message,
+              HasSubstr("named already"));
+  EXPECT_THAT(with_router_skew("model.gguf", 1).error().message, HasSubstr("synthetic"));
+  EXPECT_THAT(with_router_skew("synth:llama-8b", 1).error().message,
+              HasSubstr("it has no routed experts"));
+  for (const char* value : {"5", "-1", "x", "", "nan"}) {
+    const auto bad = parse_synthetic(fmt::format("synth:tiny-qwen3.5-moe,router_skew={}", value));
+    ASSERT_FALSE(bad.ok()) << value;
+    EXPECT_EQ(bad.error().kind, ErrorKind::kUsage);
+    EXPECT_THAT(bad.error().message, HasSubstr("a number from 0 to 4"));
+  }
+}
+
+TEST(Synthetic, RouterSkewChangesRoutersAlone) {
+  const Checkpoint plain = must_open("synth:tiny-qwen3.5-moe");
+  const Checkpoint skewed = must_open("synth:tiny-qwen3.5-moe,router_skew=1");
+  EXPECT_EQ(plain.shape_hash(), skewed.shape_hash());
+  EXPECT_NE(plain.content_hash(), skewed.content_hash());
+  int routers = 0;
+  for (const CheckpointTensor& tensor : plain.tensors()) {
+    const auto bytes_of = [&](const Checkpoint& checkpoint) {
+      std::vector<uint8_t> bytes(static_cast<size_t>(tensor.weight->bytes()));
+      const auto rows = checkpoint.rows(tensor.name);
+      EXPECT_TRUE((*rows)->rows(0, tensor.weight->n, DType::kBF16, bytes.data()).ok());
+      return bytes;
+    };
+    const bool router = tensor.name.ends_with("mlp.gate.weight");
+    EXPECT_EQ(bytes_of(plain) != bytes_of(skewed), router) << tensor.name;
+    routers += router ? 1 : 0;
+  }
+  EXPECT_GT(routers, 1);
 }
 
 TEST(Synthetic, WrongNamesAreUsageErrors) {

@@ -79,7 +79,7 @@ struct KernelParams {
   TileShape tile = TileShape::kAuto;
   int32_t expert_tile = 32;  // rows of an expert that share a pass over its weights: 16, 32 or 64
   bool skip_empty = true;    // of an expert tile, blocks of 8 rows that no row of the expert fills
-  bool graph = false;  // replayed as part of a captured step (decode.graph)
+  bool graph = false;        // replayed as part of a captured step (decode.graph)
 
   friend bool operator==(const KernelParams&, const KernelParams&) = default;
 };

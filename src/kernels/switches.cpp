@@ -74,9 +74,9 @@ std::vector<SwitchInfo> make_registry() {
     experts.push_back(std::move(name));
   }
   const std::vector<Op> of_experts = {Op::kExpertMatmulSwiglu, Op::kExpertMatmulCombine};
-  switches.push_back(choice("prefill.expert_matmul", std::move(experts), of_experts,
-                            {Phase::kPrefill},
-                            "run the expert matmuls of prefill by the named variant, or not at all"));
+  switches.push_back(
+      choice("prefill.expert_matmul", std::move(experts), of_experts, {Phase::kPrefill},
+             "run the expert matmuls of prefill by the named variant, or not at all"));
   switches.push_back(choice("moe.expert_tile", {"32", "16", "64"}, of_experts, {Phase::kPrefill},
                             "rows of an expert that share one pass of unpacking its weights"));
   switches.push_back(choice("moe.skip_empty", {"on", "off"}, of_experts, {Phase::kPrefill},

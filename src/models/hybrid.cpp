@@ -48,7 +48,7 @@ class HybridModel final : public Model {
         TRY(recall(ops, layer.delta, states, recurrent++, pass.first_position, a));
       }
       TRY(add_and_norm(ops, layer.mlp_norm, a));
-      TRY(mlp(ops, layer, a));
+      TRY(mlp(ops, layer, a, {&pass.observe_routes, static_cast<int64_t>(l)}));
       if (l + 1 == layers) break;
       TRY(add_and_norm(ops, weights_.layers[l + 1].input_norm, a));
       if (pass.observe) pass.observe(static_cast<int64_t>(l + 1), a[B::kHidden]);
@@ -79,11 +79,18 @@ class HybridModel final : public Model {
     const DraftOutputs outputs{whole(B::kDraftHidden).row_range(0, pass.wanted),
                                whole(B::kDraftLogits).row_range(0, pass.wanted)};
     if (pass.wanted == 0) return outputs;
-    TRY(finish_draft(ops, weights, a.last_rows(pass.wanted), outputs));
+    const Routes routes{&pass.observe_routes, info_.layers};
+    TRY(finish_draft(ops, weights, a.last_rows(pass.wanted), routes, outputs));
     return outputs;
   }
 
  private:
+  // Who is told of a layer's selection.
+  struct Routes {
+    const RouteObserver* observe;
+    int64_t layer;
+  };
+
   // hidden += delta, normed = norm(hidden)
   [[nodiscard]] Status add_and_norm(kernels::Ops& ops, const Weight& norm,
                                     const HybridBuffers& a) const {
@@ -137,10 +144,10 @@ class HybridModel final : public Model {
     return ops.matmul(a[B::kRecalled], weights.out, a[B::kDelta]);
   }
 
-  [[nodiscard]] Status mlp(kernels::Ops& ops, const HybridLayer& layer,
-                           const HybridBuffers& a) const {
+  [[nodiscard]] Status mlp(kernels::Ops& ops, const HybridLayer& layer, const HybridBuffers& a,
+                           const Routes& routes) const {
     const bool routed = config_.family.mlp == HybridMlp::kExperts;
-    if (routed) TRY(run_experts(ops, layer.experts, a));
+    if (routed) TRY(run_experts(ops, layer.experts, a, routes));
     TRY(ops.matmul_swiglu(a[B::kNormed], layer.mlp.gate, layer.mlp.up, a[B::kUp], a[B::kGate]));
     if (!routed) return ops.matmul(a[B::kGate], layer.mlp.down, a[B::kDelta]);
     TRY(ops.matmul(a[B::kGate], layer.mlp.down, a[B::kShared]));
@@ -149,10 +156,13 @@ class HybridModel final : public Model {
   }
 
   [[nodiscard]] Status run_experts(kernels::Ops& ops, const ExpertWeights& weights,
-                                   const HybridBuffers& a) const {
+                                   const HybridBuffers& a, const Routes& routes) const {
     const ExpertSizes& sizes = config_.experts;
     TRY(ops.matmul(a[B::kNormed], weights.router, a[B::kRouterLogits]));
     TRY(ops.route(a[B::kRouterLogits], sizes.weights, a[B::kSelection]));
+    if (*routes.observe) {
+      (*routes.observe)({routes.layer, a[B::kRouterLogits], a[B::kSelection], sizes.weights});
+    }
     TRY(ops.expert_matmul_swiglu(a[B::kNormed], a[B::kSelection], weights.gate, weights.up,
                                  sizes.count, a[B::kExperts]));
     return ops.expert_matmul_combine(a[B::kExperts], a[B::kSelection], weights.down, sizes.count,
@@ -173,10 +183,11 @@ class HybridModel final : public Model {
 
   // `a` are the wanted rows.
   [[nodiscard]] Status finish_draft(kernels::Ops& ops, const DraftWeights& weights,
-                                    const HybridBuffers& a, const DraftOutputs& outputs) const {
+                                    const HybridBuffers& a, const Routes& routes,
+                                    const DraftOutputs& outputs) const {
     TRY(finish_attention(ops, weights.layer.attention, a));
     TRY(add_and_norm(ops, weights.layer.mlp_norm, a));
-    TRY(mlp(ops, weights.layer, a));
+    TRY(mlp(ops, weights.layer, a, routes));
     TRY(ops.add_rms_norm(a[B::kDelta], a[B::kHidden], weights.norm, config_.epsilon,
                          outputs.hidden));
     return ops.matmul(outputs.hidden, weights_.head, outputs.logits);
@@ -195,6 +206,7 @@ ModelInfo info_of(const HybridConfig& config, const HybridWeights& weights,
                  .hidden = config.hidden,
                  .layers = static_cast<int64_t>(config.layers.size()),
                  .has_draft_head = weights.draft.has_value(),
+                 .has_experts = config.family.mlp == HybridMlp::kExperts,
                  .context_limit = config.context_limit,
                  .weight_bytes = placer.planned_bytes(),
                  .panel_bytes = placer.planned_panel_bytes(),

@@ -28,6 +28,7 @@ struct ModelInfo {
   int64_t hidden = 0;
   int64_t layers = 0;
   bool has_draft_head = false;     // it was built with one
+  bool has_experts = false;        // that rows are routed to
   int64_t context_limit = 0;       // positions that the checkpoint was made for
   uint64_t weight_bytes = 0;       // that the weights take once loaded
   uint64_t panel_bytes = 0;        // how much of that are their panels (kernels/panels.h)
@@ -101,6 +102,17 @@ using Buffers = std::span<const Activation>;
 
 enum class LogitRows : uint8_t { kLast, kAll };
 
+// The experts that a layer's router just selected (kernels/expert_args.h), for the last
+// selection.rows rows of a pass; in the backend's memory.
+struct Routed {
+  int64_t layer = 0;     // from 0; the draft head's is ModelInfo::layers
+  Activation logits;     // [rows, experts]
+  Activation selection;  // [rows, 2 * top_k]
+  kernels::RouteWeights weights = kernels::RouteWeights::kOfAll;
+};
+// Called before the experts run, which go by what it leaves in the selection.
+using RouteObserver = std::function<void(const Routed& routed)>;
+
 // One forward pass: tokens at positions first_position, first_position + 1, ...
 struct Pass {
   std::span<const int32_t> tokens;
@@ -109,6 +121,7 @@ struct Pass {
   // If set: called with the residual stream after the embedding (0) and after each layer (1, ...),
   // the last one after the final norm (all rows where logit_rows is kAll). [rows, hidden].
   std::function<void(int64_t layer, Activation hidden)> observe;
+  RouteObserver observe_routes = {};  // may be empty
 };
 
 // One pass of the draft head: row r proposes the token after tokens[r], which stands at position
@@ -119,6 +132,7 @@ struct DraftPass {
   enum class Source : uint8_t { kModel, kDraft } source = Source::kModel;
   int64_t source_row = 0;  // of the first row, among those of the model's, or the head's, last pass
   int64_t wanted = 0;      // the last rows, whose logits are computed; others only fill the cache
+  RouteObserver observe_routes = {};  // may be empty
 };
 struct DraftOutputs {
   Activation hidden;  // [wanted, hidden], after the head's norm

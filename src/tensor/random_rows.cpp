@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -132,50 +133,66 @@ void draw_p8(Stream stream, const Scales& scales, int64_t k, void* out) {
   }
 }
 
+template <typename Tables>
+void draw_row(const Stream& stream, const Tables& tables, DType type, int64_t k, void* out) {
+  switch (type) {
+    case DType::kBF16:
+      return draw_values(stream, tables.values, k,
+                         [&](int64_t i, uint16_t v) { store(out, i, v); });
+    case DType::kF32:
+      return draw_values(stream, tables.values, k,
+                         [&](int64_t i, uint16_t v) { store(out, i, bf16_to_float(v)); });
+    case DType::kF16:
+      return draw_values(stream, tables.values, k, [&](int64_t i, uint16_t v) {
+        store(out, i, float_to_half(bf16_to_float(v)));
+      });
+    case DType::kP4:
+      return draw_p4(stream, tables.p4_grids, k, out);
+    case DType::kP8:
+      return draw_p8(stream, tables.p8_scales, k, out);
+    default:
+      RECKON_CHECK(false);  // no type that rows are made in
+  }
+}
+
 }  // namespace
 
-RandomRows::RandomRows(uint64_t seed, std::string_view name, RandomKind kind, int64_t n, int64_t k)
-    : kind_(kind), n_(n), k_(k) {
+RandomRows::RandomRows(uint64_t seed, std::string_view name, RandomKind kind, int64_t n, int64_t k,
+                       std::vector<float> row_factors)
+    : kind_(kind), n_(n), k_(k), row_factors_(std::move(row_factors)) {
   RECKON_CHECK(n > 0 && k > 0);
+  RECKON_CHECK(row_factors_.empty() || static_cast<int64_t>(row_factors_.size()) == n);
   uint64_t state = hash64(name) ^ splitmix64(seed);
   key_ = splitmix64(state);
-  const double deviation = 1 / std::sqrt(static_cast<double>(k));
+  tables_ = make_tables(kind, 1 / std::sqrt(static_cast<double>(k)));
+}
+
+RandomRows::Tables RandomRows::make_tables(RandomKind kind, double deviation) {
+  Tables tables;
   const double mean = kind == RandomKind::kNorm ? 1 : 0;
   const double step = (kind == RandomKind::kNorm ? kNormNoise : deviation) / kSumDeviation;
   for (size_t i = 0; i < kSums; ++i) {
     const double value = mean + (static_cast<double>(i) - (kSums - 1) / 2.0) * step;
-    values_[i] = float_to_bf16(static_cast<float>(value));
+    tables.values[i] = float_to_bf16(static_cast<float>(value));
   }
   for (size_t i = 0; i < kScales; ++i) {
     const double scale = deviation * (0.75 + (static_cast<double>(i) + 0.5) / (2 * kScales));
     // Seven bits of the scale: 7.5 times it, its half 15 times, is a half as well.
     const uint32_t grid = float_to_half(static_cast<float>(scale / kCodeDeviation4)) & 0xfff0U;
     const float minimum = -7.5F * half_to_float(static_cast<uint16_t>(grid));
-    p4_grids_[i] = grid | static_cast<uint32_t>(float_to_half(minimum)) << 16;
-    p8_scales_[i] = float_to_half(static_cast<float>(scale / kCodeDeviation8));
+    tables.p4_grids[i] = grid | static_cast<uint32_t>(float_to_half(minimum)) << 16;
+    tables.p8_scales[i] = float_to_half(static_cast<float>(scale / kCodeDeviation8));
   }
+  return tables;
 }
 
 void RandomRows::write_row(int64_t row, DType type, void* out) const {
   uint64_t state = key_ + static_cast<uint64_t>(row);
   const Stream stream(splitmix64(state));
-  switch (type) {
-    case DType::kBF16:
-      return draw_values(stream, values_, k_, [&](int64_t i, uint16_t v) { store(out, i, v); });
-    case DType::kF32:
-      return draw_values(stream, values_, k_,
-                         [&](int64_t i, uint16_t v) { store(out, i, bf16_to_float(v)); });
-    case DType::kF16:
-      return draw_values(stream, values_, k_, [&](int64_t i, uint16_t v) {
-        store(out, i, float_to_half(bf16_to_float(v)));
-      });
-    case DType::kP4:
-      return draw_p4(stream, p4_grids_, k_, out);
-    case DType::kP8:
-      return draw_p8(stream, p8_scales_, k_, out);
-    default:
-      RECKON_CHECK(false);  // no type that rows are made in
-  }
+  if (row_factors_.empty()) return draw_row(stream, tables_, type, k_, out);
+  const double factor = row_factors_[static_cast<size_t>(row)];
+  const double deviation = factor / std::sqrt(static_cast<double>(k_));
+  draw_row(stream, make_tables(kind_, deviation), type, k_, out);
 }
 
 Status RandomRows::rows(int64_t first, int64_t count, DType type, void* out) const {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -74,6 +75,25 @@ TEST(RandomRows, HaveMeanZeroAndTheDeviationOfTheirWidth) {
     const double scaled_mean = sum / (kN * kK) * std::sqrt(kK);
     EXPECT_NEAR(scaled_mean, 0, 0.02) << dtype_name(type);  // five standard errors
     EXPECT_NEAR(squares / kN, 1, 0.05) << dtype_name(type);
+  }
+}
+
+TEST(RandomRows, FactorsOfRowsScaleTheirDeviation) {
+  constexpr int64_t kK = 4096;
+  const RandomRows source(1, "w", RandomKind::kMatrix, 3, kK, {1.0F, 0.5F, 4.0F});
+  const RandomRows plain(1, "w", RandomKind::kMatrix, 3, kK);
+  for (const DType type : kTypes) {
+    const std::vector<float> values = values_of(source, 3, kK, type);
+    for (const int64_t row : {0, 1, 2}) {
+      double squares = 0;
+      for (int64_t i = 0; i < kK; ++i) {
+        const double value = values[static_cast<size_t>(row * kK + i)];
+        squares += value * value;
+      }
+      const double factor = std::array{1.0, 0.5, 4.0}[static_cast<size_t>(row)];
+      EXPECT_NEAR(std::sqrt(squares), factor, 0.06 * factor) << dtype_name(type) << " " << row;
+    }
+    EXPECT_EQ(rows_of(source, 0, 1, kK, type), rows_of(plain, 0, 1, kK, type));
   }
 }
 

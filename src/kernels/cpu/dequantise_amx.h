@@ -110,13 +110,17 @@ template <typename Format, int kPart>
   for (int i = 0; i < kWords; ++i) put_codes<Format>(words[i], scale, shift, tile + 128 * i);
 }
 
-// Tiles first ... first + count - 1 of 16 rows, `stride` bytes apart, of blocks of two groups.
+// Tiles first ... first + count - 1 of 16 rows, `stride` bytes apart, of blocks of two groups. The
+// next part of these rows is fetched meanwhile, and with the first one that of the next 16.
 template <typename Format>
 void dequantise_rows(const char* rows, int64_t stride, int64_t first, int64_t count, char* tile) {
   static_assert(Format::kGroups == 2);
   const char* blocks = rows + first / Format::kGroups * Format::kBytes;
   const int64_t bytes = count / Format::kGroups * Format::kBytes;
-  for (int64_t r = 0; r < kTileSide; ++r) prefetch(blocks + r * stride + bytes, bytes);
+  for (int64_t r = 0; r < kTileSide; ++r) {
+    prefetch(blocks + r * stride + bytes, bytes);
+    if (first == 0) prefetch(blocks + (kTileSide + r) * stride, bytes);
+  }
   for (int64_t t = 0; t < count; t += Format::kGroups, blocks += Format::kBytes) {
     __m512 scale;
     __m512 minimum;

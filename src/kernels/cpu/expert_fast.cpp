@@ -35,8 +35,8 @@ uint64_t slot_bytes(DType type, int64_t k) {
 ExpertThreadScratch expert_thread_scratch(DType type, int64_t k, const KernelParams& params) {
   ExpertThreadScratch scratch;
   scratch.sums = static_cast<uint64_t>(kExpertBand * kPartTiles * kTileBytes);
-  scratch.filled = scratch.sums + static_cast<uint64_t>(params.expert_tile / kTileSide *
-                                                        kExpertBand * kTileBytes);
+  scratch.filled = scratch.sums +
+                   static_cast<uint64_t>(params.expert_tile / kTileSide * kExpertBand * kTileBytes);
   scratch.total = scratch.filled + aligned(kTileSide * weight_row_bytes(type, k));
   return scratch;
 }

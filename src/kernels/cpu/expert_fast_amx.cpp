@@ -54,9 +54,8 @@ void convert_slots(void* argument, int64_t task, int /*thread*/) {
       const int64_t tiles = smaller(kPartTiles, job.groups - first);
       char* out = activations_at(job, first, tiles, slot) + r * kRowBytes;
       for (int64_t t = 0; t < tiles; ++t, out += height * kRowBytes) {
-        _mm512_storeu_si512(out, filled
-                                     ? load_values(x, (first + t) * kTileColumns, job.args->k)
-                                     : _mm512_setzero_si512());
+        _mm512_storeu_si512(out, filled ? load_values(x, (first + t) * kTileColumns, job.args->k)
+                                        : _mm512_setzero_si512());
       }
     }
   }

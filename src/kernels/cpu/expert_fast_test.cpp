@@ -16,10 +16,10 @@ namespace reckon::kernels {
 namespace {
 
 using cpu::effective_expert_params;
-using ::testing::HasSubstr;
 using testing::expect_rows_close;
 using testing::Experts;
 using testing::for_each_row;
+using ::testing::HasSubstr;
 using testing::Random;
 using testing::Runner;
 using testing::same_bits;

@@ -115,7 +115,8 @@ Plan plan_of(const Layout& layout, const OpCall& call, int threads) {
   plan.starts = take(bytes_of(plan.experts + 1, sizeof(int32_t)));
   plan.pieces = take(bytes_of(most * plan.matrices, sizeof(Piece)));
   plan.products = take(bytes_of(plan.pairs * plan.n * plan.matrices, sizeof(float)));
-  plan.activations = take(most_activation_bytes(layout, plan.type, plan.pairs, plan.experts, plan.k));
+  plan.activations =
+      take(most_activation_bytes(layout, plan.type, plan.pairs, plan.experts, plan.k));
   plan.weights_stride = weight_bytes(layout, plan.type, plan.rows, plan.k);
   plan.weights = take(plan.weights_stride * static_cast<uint64_t>(threads));
   return plan;
@@ -315,8 +316,8 @@ uint64_t expert_matmul_scratch_bytes(ActivationLayout layout, const OpCall& call
 void run_expert_swiglu(const ExpertMatmulSwigluArgs& args, KernelContext& context,
                        const ExpertKernel& kernel) {
   if (args.rows == 0) return;
-  const Plan plan = plan_of({kernel.layout, args.params}, call_of(args, Phase::kPrefill),
-                            thread_count(context));
+  const Plan plan =
+      plan_of({kernel.layout, args.params}, call_of(args, Phase::kPrefill), thread_count(context));
   Order order{};
   Call call = begin(plan, args.selection, context, kernel, order);
   call.x = args.x;
@@ -335,8 +336,8 @@ void run_expert_swiglu(const ExpertMatmulSwigluArgs& args, KernelContext& contex
 void run_expert_combine(const ExpertMatmulCombineArgs& args, KernelContext& context,
                         const ExpertKernel& kernel) {
   if (args.rows == 0) return;
-  const Plan plan = plan_of({kernel.layout, args.params}, call_of(args, Phase::kPrefill),
-                            thread_count(context));
+  const Plan plan =
+      plan_of({kernel.layout, args.params}, call_of(args, Phase::kPrefill), thread_count(context));
   Order order{};
   Call call = begin(plan, args.selection, context, kernel, order);
   call.x = args.x;

@@ -254,7 +254,8 @@ std::string supports_fast_rows(const OpCall& call) {
   return "it takes packed weights, p4 or p8, not " + std::string(dtype_name(call.weight_type));
 }
 
-// Where the rows of a call are spread evenly over experts that unpacking costs more than tiles save.
+// Where the rows of a call are spread evenly over experts that unpacking costs more than tiles
+// save.
 template <int64_t kFewest>
 std::string declines_few_rows(const OpCall& call) {
   if (call.rows * call.m >= kFewest * call.groups) return "";

@@ -1,8 +1,6 @@
-// The softmax's sums are float64: over all experts ascending, over the selected ones ascending.
-#include <cmath>
-
 #include "kernels/reference/kernels.h"
 #include "kernels/reference/route.hash.h"
+#include "kernels/route_weights.h"
 
 namespace reckon::kernels::reference {
 namespace {
@@ -34,24 +32,10 @@ void route_row(void* argument, int64_t row, int /*thread*/) {
   const float* logits = args.logits + row * args.experts;
   float* words = args.selection + row * 2 * args.top_k;
   auto* ids = reinterpret_cast<int32_t*>(words);
-  float* weights = words + args.top_k;
   select(logits, args.experts, args.top_k, ids);
   const float highest = logits[ids[0]];
   sort_ascending(ids, args.top_k);
-  double all = 0;
-  double selected = 0;
-  for (int64_t e = 0; e < args.experts; ++e) {
-    all += static_cast<double>(std::exp(logits[e] - highest));
-  }
-  for (int64_t j = 0; j < args.top_k; ++j) {
-    weights[j] = std::exp(logits[ids[j]] - highest);
-    selected += static_cast<double>(weights[j]);
-  }
-  // A NaN among the logits is in the sum of all; times 0 it reaches the weights in either case.
-  const double total = args.weights == RouteWeights::kOfSelected ? selected + 0 * all : all;
-  for (int64_t j = 0; j < args.top_k; ++j) {
-    weights[j] = static_cast<float>(static_cast<double>(weights[j]) / total);
-  }
+  weigh_selection(logits, args.experts, args.top_k, highest, args.weights, words);
 }
 
 }  // namespace
