@@ -44,8 +44,8 @@ TEST(PlanSplitK, StandsInForTheKernelOfItsClass) {
   EXPECT_EQ(choice.scratch_bytes,
             cpu::panel_matmul_scratch(DType::kQ4_1, 512, 1536) + 3u * 512 * 1536 * 4);
 
-  choice = choose(call, {"prefill.split_k=exact", "prefill.numerics=exact",
-                         "kernel.matmul=gemv_chunked"});
+  choice = choose(
+      call, {"prefill.split_k=exact", "prefill.numerics=exact", "kernel.matmul=gemv_chunked"});
   EXPECT_THAT(choice.variant->name, StrEq("split_k_exact_avx512"));
   EXPECT_THAT(choice.reason, HasSubstr("in place of gemv_chunked"));
 
@@ -132,9 +132,8 @@ TEST(PlanVerify, StreamTakesThreeToSixRows) {
 
 TEST(PlanVerify, ReachesMatmulsOfVerifiesAlone) {
   for (const char* kernel : {"decode.verify_kernel=fast", "decode.verify_kernel=stream"}) {
-    for (const OpCall& call :
-         {panel_call(Phase::kDecode, 1), panel_call(Phase::kPrefill, 6),
-          OpCall{Op::kAttention, Phase::kVerify, DType::kF32, 6, 9, 64, 3}}) {
+    for (const OpCall& call : {panel_call(Phase::kDecode, 1), panel_call(Phase::kPrefill, 6),
+                               OpCall{Op::kAttention, Phase::kVerify, DType::kF32, 6, 9, 64, 3}}) {
       const Choice choice = choose(call, {kernel});
       const Choice plain = choose(call, {});
       EXPECT_EQ(choice.variant, plain.variant);

@@ -81,8 +81,7 @@ void store_panel(const MatmulArgs& args, char* sums, int64_t panel) {
   const int64_t column = panel * kTileSide;
   for (int64_t r = 0; r < args.rows; ++r) {
     const char* from = sums + r * 64;
-    const __m512 low =
-        _mm512_add_ps(_mm512_loadu_ps(from), _mm512_loadu_ps(from + kTileBytes));
+    const __m512 low = _mm512_add_ps(_mm512_loadu_ps(from), _mm512_loadu_ps(from + kTileBytes));
     const __m512 high = _mm512_add_ps(_mm512_loadu_ps(from + 2 * kTileBytes),
                                       _mm512_loadu_ps(from + 3 * kTileBytes));
     _mm512_mask_storeu_ps(args.out + r * args.n + column, first_lanes(args.n - column),

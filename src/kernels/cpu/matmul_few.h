@@ -12,8 +12,9 @@ constexpr const char* kStreamAvx512 = "stream_avx512";
 constexpr const char* kFastFewAmx = "fast_few_amx";
 
 // 3 to 6 rows as one stream of weights, activations as codes of 8 bits: one vpdpbusd where the
-// exact kernel takes two. Of 8 activations of a row: scale = max |x| / 127, code = x / scale rounded
-// to nearest even; tiny ones and those that are not finite as canonical_order.h has them. Panels; AVX-512 F, BW, VL and VNNI.
+// exact kernel takes two. Of 8 activations of a row: scale = max |x| / 127, code = x / scale
+// rounded to nearest even; tiny ones and those that are not finite as canonical_order.h has them.
+// Panels; AVX-512 F, BW, VL and VNNI.
 constexpr int64_t kFewestStreamRows = 3;
 constexpr int64_t kMostStreamRows = 6;
 void matmul_stream(const MatmulArgs& args, KernelContext& context);

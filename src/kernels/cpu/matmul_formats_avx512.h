@@ -1,8 +1,8 @@
 // The integer weight formats of the AVX-512 matmul: how the blocks of 16 weight rows become
 // registers in which each lane of 32 bits holds 4 codes of one row.
 //
-// For files compiled for AVX-512 or AMX; the namespace has no name so that nothing in it can be shared
-// with code for another instruction set.
+// For files compiled for AVX-512 or AMX; the namespace has no name so that nothing in it can be
+// shared with code for another instruction set.
 #pragma once
 
 #include <immintrin.h>

@@ -51,9 +51,8 @@ void matmul_gemv_chunked(const MatmulArgs& args, KernelContext& context) {
   job.groups = activation_groups(args.weight_type, args.k);
   const uint64_t bytes = panel_matmul_scratch(args.weight_type, args.rows, args.k);
   job.activations = static_cast<char*>(scratch(context, bytes));
-  with_panel_format(args.weight_type, [&]<typename Format>(Format) {
-    multiply_chunks<Format>(context, job);
-  });
+  with_panel_format(args.weight_type,
+                    [&]<typename Format>(Format) { multiply_chunks<Format>(context, job); });
 }
 
 const char* matmul_gemv_chunked_hash() {

@@ -77,8 +77,7 @@ void multiply_segments(KernelContext& context, SplitJob& work) {
 void matmul_split_k_exact(const MatmulArgs& args, KernelContext& context) {
   stamp(context, kSplitKExact, kSourceHash, args);
   if (args.rows == 0) return;
-  const SplitKScratch layout =
-      split_k_exact_scratch(args.weight_type, args.rows, args.n, args.k);
+  const SplitKScratch layout = split_k_exact_scratch(args.weight_type, args.rows, args.n, args.k);
   auto* memory = static_cast<char*>(scratch(context, layout.total));
   SplitJob work{};
   work.job.args = &args;
@@ -86,9 +85,8 @@ void matmul_split_k_exact(const MatmulArgs& args, KernelContext& context) {
   work.job.activations = memory;
   work.split = {reinterpret_cast<float*>(memory + layout.sums), args.out,
                 exact_splits(args.weight_type, args.k), args.rows, args.n};
-  with_panel_format(args.weight_type, [&]<typename Format>(Format) {
-    multiply_segments<Format>(context, work);
-  });
+  with_panel_format(args.weight_type,
+                    [&]<typename Format>(Format) { multiply_segments<Format>(context, work); });
 }
 
 const char* matmul_split_k_exact_hash() {

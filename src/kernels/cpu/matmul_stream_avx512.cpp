@@ -42,8 +42,8 @@ void store_both(void* to, __m512i v) {
 template <typename Format>
 __m512 quantise_half(const float* x, int half, ByteGroup& out) {
   const __m512 v = _mm512_loadu_ps(x);
-  const __m512i largest = largest_of_8(
-      _mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32(kMagnitudeMask)));
+  const __m512i largest =
+      largest_of_8(_mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32(kMagnitudeMask)));
   const __mmask16 finite = _mm512_cmplt_epi32_mask(largest, _mm512_set1_epi32(kInfinityBits));
   const __mmask16 used = static_cast<__mmask16>(
       finite & _mm512_cmpge_epi32_mask(largest, _mm512_set1_epi32(kSmallestMagnitude)));
@@ -115,8 +115,7 @@ template <typename Format, int kPart, int kRows>
     for (int r = 0; r < kRows; ++r) sums[r] = _mm512_fmadd_ps(scaled[r], scale, sums[r]);
   }
   for (int r = 0; r < kRows && Format::kHasMinimum; ++r) {
-    sums[r] =
-        _mm512_fmadd_ps(scales.minimum, _mm512_set1_ps(group[r * row_groups].sum), sums[r]);
+    sums[r] = _mm512_fmadd_ps(scales.minimum, _mm512_set1_ps(group[r * row_groups].sum), sums[r]);
   }
 }
 
@@ -182,9 +181,8 @@ void matmul_stream(const MatmulArgs& args, KernelContext& context) {
   job.groups = activation_groups(args.weight_type, args.k);
   const uint64_t bytes = stream_matmul_scratch(args.weight_type, args.rows, args.k);
   job.activations = static_cast<char*>(scratch(context, bytes));
-  with_panel_format(args.weight_type, [&]<typename Format>(Format) {
-    multiply_rows<Format>(context, job);
-  });
+  with_panel_format(args.weight_type,
+                    [&]<typename Format>(Format) { multiply_rows<Format>(context, job); });
 }
 
 const char* matmul_stream_hash() {
