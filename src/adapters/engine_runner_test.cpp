@@ -66,6 +66,15 @@ TEST(EngineRunner, ObservesWhatItPredicts) {
       {{"prefill.tile_order", "band8"}},
       {{"decode.drafter", "lookup"}, {"decode.mtp_depth", "4"}},
       {{"decode.drafter", "replay:0.9"}, {"decode.mtp_depth", "auto"}},
+      {{"prefill.split_k", "exact"}, {"prefill.numerics", "exact"}},
+      {{"prefill.split_k", "fast"}},
+      {{"decode.drafter", "replay:0.9"},
+       {"decode.mtp_depth", "5"},
+       {"decode.verify_kernel", "fast"},
+       {"decode.multi_max", "2"}},
+      {{"decode.drafter", "replay:0.9"},
+       {"decode.mtp_depth", "5"},
+       {"decode.verify_kernel", "stream"}},
   };
   for (const auto& switches : arms) {
     for (const int64_t generate : {0, 1, 5}) {

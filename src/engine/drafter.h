@@ -1,5 +1,6 @@
 // Drafters: what proposes tokens that the model then verifies, several in one pass (engine/
-// speculate.h). What a drafter says changes how fast tokens come, never which ones.
+// speculate.h). With exact verifies, what a drafter says changes how fast tokens come, never which
+// ones.
 //
 // A drafter serves one generation and is used from its thread.
 #pragma once

@@ -2,8 +2,10 @@
 // all, and those that the model would have picked itself are kept (Leviathan, Kalman & Matias 2023,
 // arXiv:2211.17192).
 //
-// The same tokens as plain decode, always: the exact kernels of a verify give each row the bits
-// that it has in a pass of its own, and each row's token is picked as plain decode picks it, with
+// The same tokens as plain decode, unless decode.verify_kernel asks for kernels that are not exact
+// (then a row is only near what it is in a pass of its own, and so is what is picked; the drafts
+// and the statistics do not mind): the exact kernels of a verify give each row the bits that it has
+// in a pass of its own, and each row's token is picked as plain decode picks it, with
 // the sampler's next random number where it draws. A draft is accepted where it is that token. So
 // it is when sampling, too: drafts are point masses, and a draw from the model's distribution p
 // that is compared with a draft d accepts it with probability p(d) and is otherwise a draw from p

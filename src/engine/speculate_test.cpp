@@ -378,6 +378,26 @@ TEST_F(SpeculateTest, WhatRunsIsInThePlan) {
   EXPECT_EQ(session->arenas().peak_bytes(), session->plan().total_bytes);
 }
 
+// Other tokens than plain decode's may come out, the same ones in each run, and the account of how
+// they were made adds up.
+TEST_F(SpeculateTest, OtherVerifyKernelsRepeatThemselvesAndAreCounted) {
+  const Request request = request_of(prompt_, 300);
+  for (const char* kernel : {"fast", "stream"}) {
+    for (const char* drafter : {"replay:0.9", "lookup"}) {
+      Assignments assignments = drafting(drafter, "5");
+      assignments.push_back(fmt::format("decode.verify_kernel={}", kernel));
+      assignments.emplace_back("decode.multi_max=1");
+      const Outcome first = outcome(*model_, assignments, request);
+      EXPECT_TRUE(same(outcome(*model_, assignments, request), first)) << kernel << " " << drafter;
+      EXPECT_EQ(first.generation.tokens.size(), 300u);
+      const SpeculationStats& stats = *first.generation.speculation;
+      EXPECT_EQ(stats.tokens(), 299);
+      EXPECT_EQ(stats.passes(), first.generation.decode_passes);
+      for (const auto& at : stats.depths()) EXPECT_LE(at.accepted, at.drafted);
+    }
+  }
+}
+
 TEST_F(SpeculateTest, TimesPassesAndTakesThemBack) {
   const auto session = make_session(*model_, drafting("replay:1", "3"), {128});
   ASSERT_TRUE(session->append(prompt_).ok());
