@@ -1,5 +1,5 @@
-// Weights of panels (kernels/panels.h), or of rows, as AMX tiles of bfloat16: dequantised in
-// float32, then rounded.
+// Weights of panels (kernels/panels.h) as AMX tiles of bfloat16: dequantised in float32, then
+// rounded.
 //
 // For files compiled for AMX and AVX-512 BF16 alone; the namespace has no name so that nothing in
 // it can be shared with code for another instruction set. Plain types only.
@@ -7,7 +7,6 @@
 
 #include "kernels/cpu/matmul_common_avx512.h"
 #include "kernels/cpu/matmul_fast.h"
-#include "kernels/cpu/matmul_formats_avx512.h"
 #include "kernels/cpu/panel_formats_avx512.h"
 #include "kernels/cpu/tiles_amx.h"
 
@@ -96,40 +95,6 @@ void dequantise_panel(const typename Format::Block* blocks, int64_t first, int64
       tile += Format::kTogether * kTileBytes;
       t += Format::kTogether;
     }
-  }
-}
-
-// Group kPart of the blocks of 16 rows (matmul_formats_avx512.h) as one tile.
-template <typename Format, int kPart>
-[[gnu::always_inline]] inline void dequantise_row_group(const char* blocks, int64_t stride,
-                                                        __m512i* raw, __m512 scale, __m512 shift,
-                                                        char* tile) {
-  __m512i words[kWords];
-  Format::template load_block<kPart>(blocks, stride, raw);
-  Format::template codes<kPart>(raw, words);
-  for (int i = 0; i < kWords; ++i) put_codes<Format>(words[i], scale, shift, tile + 128 * i);
-}
-
-// Tiles first ... first + count - 1 of 16 rows, `stride` bytes apart, of blocks of two groups. The
-// next part of these rows is fetched meanwhile, and with the first one that of the next 16.
-template <typename Format>
-void dequantise_rows(const char* rows, int64_t stride, int64_t first, int64_t count, char* tile) {
-  static_assert(Format::kGroups == 2);
-  const char* blocks = rows + first / Format::kGroups * Format::kBytes;
-  const int64_t bytes = count / Format::kGroups * Format::kBytes;
-  for (int64_t r = 0; r < kTileSide; ++r) {
-    prefetch(blocks + r * stride + bytes, bytes);
-    if (first == 0) prefetch(blocks + (kTileSide + r) * stride, bytes);
-  }
-  for (int64_t t = 0; t < count; t += Format::kGroups, blocks += Format::kBytes) {
-    __m512 scale;
-    __m512 minimum;
-    Format::load_heads(blocks, stride, scale, minimum);
-    const __m512 shift = _mm512_fmadd_ps(scale, code_offset<Format>(), minimum);
-    __m512i raw[kWords];
-    dequantise_row_group<Format, 0>(blocks, stride, raw, scale, shift, tile);
-    dequantise_row_group<Format, 1>(blocks, stride, raw, scale, shift, tile + kTileBytes);
-    tile += Format::kGroups * kTileBytes;
   }
 }
 

@@ -17,6 +17,10 @@ int64_t slot_step(const KernelParams& params) {
   return params.skip_empty ? kSlotBlock : params.expert_tile;
 }
 
+bool is_packed(DType type) {
+  return type == DType::kP4 || type == DType::kP8;
+}
+
 }  // namespace
 
 int64_t slots_of(int64_t rows, const KernelParams& params) {
@@ -28,15 +32,25 @@ int64_t most_slots(int64_t pairs, int64_t experts, const KernelParams& params) {
   return (pairs + std::min(pairs, experts) * (step - 1)) / step * step;
 }
 
-uint64_t slot_bytes(DType type, int64_t k) {
-  return static_cast<uint64_t>(activation_groups(type, k)) * (kTileBytes / kTileSide);
+uint64_t slot_bytes(DType type, int64_t k, int64_t parts) {
+  const int64_t groups = activation_groups(type, k);
+  const int64_t values = groups * (kTileBytes / kTileSide);
+  if (!is_packed(type)) return static_cast<uint64_t>(values);
+  // And sums; those of a block of slots fill whole lines.
+  const int64_t sums = round_up(groups / 2 * int64_t{sizeof(float)}, kSlotBlock);
+  return static_cast<uint64_t>(values * parts + sums);
 }
 
 ExpertThreadScratch expert_thread_scratch(DType type, int64_t k, const KernelParams& params) {
   ExpertThreadScratch scratch;
   scratch.sums = static_cast<uint64_t>(kExpertBand * kPartTiles * kTileBytes);
-  scratch.filled = scratch.sums +
-                   static_cast<uint64_t>(params.expert_tile / kTileSide * kExpertBand * kTileBytes);
+  scratch.heads = scratch.sums +
+                  static_cast<uint64_t>(params.expert_tile / kTileSide * kExpertBand * kTileBytes);
+  scratch.total = scratch.products = scratch.filled = scratch.heads;
+  if (!is_packed(type)) return scratch;
+  constexpr uint64_t kHeads = kPartTiles / 2 * 2 * kTileSide * sizeof(float);
+  scratch.products = scratch.heads + kExpertBand * kHeads;
+  scratch.filled = scratch.products + kPartTiles * kTileBytes;
   scratch.total = scratch.filled + aligned(kTileSide * weight_row_bytes(type, k));
   return scratch;
 }

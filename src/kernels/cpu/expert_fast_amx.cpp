@@ -1,36 +1,28 @@
 // hashed with "kernels/cpu/expert_fast.cpp"
 // hashed with "kernels/cpu/expert_matmul.cpp"
 // hashed with "kernels/cpu/expert_swiglu_avx2.cpp"
-// The fast matmuls of experts with AMX tiles (expert_fast.h).
+// The fast matmuls of experts with AMX tiles (expert_fast.h), weights in panels.
 //
 // A task takes a slot tile and a band of panels of an expert's matrix. For each part of K
 // (kPartTiles) it unpacks the band's weights to tiles of bfloat16, then passes the slots over them,
 // 32 at a time: two tiles of rows by two panels, so that 4 loads of tiles feed 4 multiplications,
-// or one tile of rows by four panels where no more are filled. A tile of rows is two blocks of 8
-// slots, or one: registers then have 8 rows, which halves the time of a multiplication.
+// or one tile of rows by four panels where no more are filled.
 //
 // Activations lie as [parts of K][tiles of rows][tiles of the part][rows of the tile][32 values].
 //
 // Only intrinsics and plain types in here: an inline function of the standard library would be
 // compiled for AVX-512 and could be the copy that a slower machine runs.
-#include "kernels/cpu/expert_fast.h"
-
 #include "kernels/cpu/dequantise_amx.h"
+#include "kernels/cpu/expert_fast.h"
 #include "kernels/cpu/expert_fast_amx.hash.h"
 #include "kernels/cpu/expert_matmul.h"
+#include "kernels/cpu/expert_slots_amx.h"
 #include "kernels/cpu/matmul_fast.h"
 #include "kernels/cpu/matmul_layout.h"
 #include "kernels/cpu/tiles_amx.h"
 
 namespace reckon::kernels::cpu {
 namespace {
-
-constexpr int64_t kRowBytes = 64;  // of a row of a tile
-
-// Rows of the tile of rows that begins at a slot: 16, or 8 at the end.
-int64_t height_at(const Job& job, int64_t slot) {
-  return smaller(kTileSide, job.slots - slot);
-}
 
 char* activations_at(const Job& job, int64_t first, int64_t tiles, int64_t slot) {
   return job.activations + (first * job.slots + slot * tiles) * kRowBytes;
@@ -61,19 +53,6 @@ void convert_slots(void* argument, int64_t task, int /*thread*/) {
   }
 }
 
-// What a task works on.
-struct Task {
-  int64_t slot, slots;    // of the slot tile
-  int64_t panel, panels;  // of the band
-  char* weights;          // tiles [panel][tiles of the part]
-  char* sums;             // tiles [tile of rows][kExpertBand]
-  char* filled;           // a panel's rows, for the last one of a matrix
-};
-
-struct Part {
-  int64_t first, tiles;
-};
-
 template <typename Format>
 struct PanelWeights {
   static void unpack(const Job& job, const Task& task, const Part& part) {
@@ -82,30 +61,6 @@ struct PanelWeights {
     for (int64_t p = 0; p < task.panels; ++p) {
       dequantise_panel<Format>(blocks + (task.panel + p) * of_panel, part.first, part.tiles,
                                task.weights + p * part.tiles * kTileBytes);
-    }
-  }
-};
-
-template <typename Format>
-struct RowWeights {
-  // The rows of a panel; those of the last one, with rows of zeros to fill it up, in `filled`.
-  static const char* rows_at(const Job& job, const Task& task, const Part& part, int64_t panel) {
-    const int64_t row = panel * kTileSide;
-    const int64_t there = job.args->n - row;
-    if (there >= kTileSide) return weight_row(job, row);
-    if (part.first == 0) {
-      const int64_t bytes = there * job.row_stride;
-      __builtin_memcpy(task.filled, weight_row(job, row), static_cast<size_t>(bytes));
-      __builtin_memset(task.filled + bytes, 0,
-                       static_cast<size_t>(kTileSide * job.row_stride - bytes));
-    }
-    return task.filled;
-  }
-
-  static void unpack(const Job& job, const Task& task, const Part& part) {
-    for (int64_t p = 0; p < task.panels; ++p) {
-      dequantise_rows<Format>(rows_at(job, task, part, task.panel + p), job.row_stride, part.first,
-                              part.tiles, task.weights + p * part.tiles * kTileBytes);
     }
   }
 };
@@ -215,38 +170,6 @@ void multiply_part(const Job& job, const Task& task, const Part& part) {
   }
 }
 
-// The sums of the slots that rows fill to the rows of the product.
-void store_rows(const Job& job, const Task& task) {
-  const MatmulArgs& args = *job.args;
-  const int64_t rows = smaller(task.slots, args.rows - task.slot);
-  for (int64_t r = 0; r < rows; ++r) {
-    const char* from =
-        task.sums + r / kTileSide * kExpertBand * kTileBytes + r % kTileSide * kRowBytes;
-    float* out = args.out + (task.slot + r) * args.n;
-    for (int64_t p = 0; p < task.panels; ++p) {
-      const int64_t column = (task.panel + p) * kTileSide;
-      _mm512_mask_storeu_ps(out + column, first_lanes(args.n - column),
-                            _mm512_loadu_ps(from + p * kTileBytes));
-    }
-  }
-}
-
-Task task_of(const Job& job, int64_t index, int thread) {
-  const KernelParams& params = job.args->params;
-  const int64_t slot_tiles = divide_up(job.args->rows, params.expert_tile);
-  Task task{};
-  task.slot = index % slot_tiles * params.expert_tile;
-  task.slots = smaller(params.expert_tile, job.slots - task.slot);
-  task.panel = index / slot_tiles * kExpertBand;
-  task.panels = smaller(kExpertBand, divide_up(job.args->n, kTileSide) - task.panel);
-  const ExpertThreadScratch layout =
-      expert_thread_scratch(job.args->weight_type, job.args->k, params);
-  task.weights = job.weights + static_cast<uint64_t>(thread) * job.weights_stride;
-  task.sums = task.weights + layout.sums;
-  task.filled = task.weights + layout.filled;
-  return task;
-}
-
 // Task: a slot tile x a band of panels; the slot tiles of a band come one after another.
 template <typename Weights>
 void multiply_slots(void* argument, int64_t index, int thread) {
@@ -272,7 +195,6 @@ MatmulWork work_of(const Job& job) {
 MatmulWork plan(Job& job, int /*threads*/) {
   job.groups = activation_groups(job.args->weight_type, job.args->k);
   job.slots = slots_of(job.args->rows, job.args->params);
-  job.row_stride = weight_row_bytes(job.args->weight_type, job.args->k);
   switch (job.args->weight_type) {
     case DType::kQ4_0:
       return work_of<PanelWeights<PanelsQ4_0>>(job);
@@ -284,10 +206,6 @@ MatmulWork plan(Job& job, int /*threads*/) {
       return work_of<PanelWeights<PanelsQ4_K>>(job);
     case DType::kQ6_K:
       return work_of<PanelWeights<PanelsQ6_K>>(job);
-    case DType::kP4:
-      return work_of<RowWeights<P4>>(job);
-    case DType::kP8:
-      return work_of<RowWeights<P8>>(job);
     default:
       return {};  // the table does not support it
   }
@@ -304,16 +222,6 @@ void expert_swiglu_fast_amx(const ExpertMatmulSwigluArgs& args, KernelContext& c
 
 void expert_combine_fast_amx(const ExpertMatmulCombineArgs& args, KernelContext& context) {
   stamp(context, kFastAmx, kSourceHash, args);
-  run_expert_combine(args, context, kExperts);
-}
-
-void expert_swiglu_fast_rows_amx(const ExpertMatmulSwigluArgs& args, KernelContext& context) {
-  stamp(context, kFastRowsAmx, kSourceHash, args);
-  run_expert_swiglu(args, context, kExperts);
-}
-
-void expert_combine_fast_rows_amx(const ExpertMatmulCombineArgs& args, KernelContext& context) {
-  stamp(context, kFastRowsAmx, kSourceHash, args);
   run_expert_combine(args, context, kExperts);
 }
 
