@@ -41,24 +41,11 @@ MatmulWork plan_format(Job& job, int threads) {
 
 MatmulWork plan(Job& job, int threads) {
   job.groups = activation_groups(job.args->weight_type, job.args->k);
-  switch (job.args->weight_type) {
-    case DType::kQ4_0:
-      return plan_format<PanelsQ4_0>(job, threads);
-    case DType::kQ4_1:
-      return plan_format<PanelsQ4_1>(job, threads);
-    case DType::kQ8_0:
-      return plan_format<PanelsQ8_0>(job, threads);
-    case DType::kP4:
-      return plan_format<PanelsP4>(job, threads);
-    case DType::kP8:
-      return plan_format<PanelsP8>(job, threads);
-    case DType::kQ4_K:
-      return plan_format<PanelsQ4_K>(job, threads);
-    case DType::kQ6_K:
-      return plan_format<PanelsQ6_K>(job, threads);
-    default:
-      return {};  // the table does not support it
-  }
+  MatmulWork work;
+  with_panel_format(job.args->weight_type, [&]<typename Format>(Format) {
+    work = plan_format<Format>(job, threads);
+  });
+  return work;
 }
 
 constexpr ExpertKernel kExperts{ActivationLayout::kPanels, plan, swiglu_columns_avx2};

@@ -10,25 +10,36 @@ int64_t divide_up(int64_t value, int64_t by) {
   return (value + by - 1) / by;
 }
 
-// As wide as leaves every thread some tasks: a wide band reads activations less often. Even, as
-// tiles go in pairs.
-int64_t band_panels(int64_t n, int threads) {
+// As wide as leaves every thread some tasks, since a wide band reads activations less often; whole
+// tiles.
+int64_t band_panels(int64_t n, int threads, TileShape shape) {
+  const int64_t least = fast_tile(shape).panels;
+  if (shape == TileShape::kTall) return least;
   const int64_t panels = divide_up(n, kTileSide);
   int64_t band = kWidestBand;
-  while (band > 2 && panels < band * kTasksOfThread * threads) band /= 2;
+  while (band > least && panels < band * kTasksOfThread * threads) band /= 2;
   return band;
 }
 
 }  // namespace
 
-FastMatmulScratch fast_matmul_scratch(int64_t rows, int64_t n, int64_t k, int threads) {
-  const int64_t row_tiles = divide_up(rows, 2 * kTileSide) * 2;
+FastTile fast_tile(TileShape shape) {
+  if (shape == TileShape::kTall) return {4, 1};
+  if (shape == TileShape::kWide) return {1, 4};
+  return {2, 2};
+}
+
+FastMatmulScratch fast_matmul_scratch(int64_t rows, int64_t n, int64_t k, int threads,
+                                      TileShape shape) {
+  const int64_t tokens = fast_tile(shape).tokens;
   FastMatmulScratch scratch;
-  scratch.band_panels = band_panels(n, threads);
-  scratch.threads = static_cast<uint64_t>(row_tiles * divide_up(k, kTileColumns) * kTileBytes);
+  scratch.row_tiles = divide_up(rows, tokens * kTileSide) * tokens;
+  scratch.band_panels = band_panels(n, threads, shape);
+  scratch.threads =
+      static_cast<uint64_t>(scratch.row_tiles * divide_up(k, kTileColumns) * kTileBytes);
   scratch.outputs = static_cast<uint64_t>(scratch.band_panels * kPartTiles * kTileBytes);
   scratch.thread_bytes =
-      scratch.outputs + static_cast<uint64_t>(scratch.band_panels * row_tiles * kTileBytes);
+      scratch.outputs + static_cast<uint64_t>(scratch.band_panels * scratch.row_tiles * kTileBytes);
   scratch.total = scratch.threads + static_cast<uint64_t>(threads) * scratch.thread_bytes;
   return scratch;
 }

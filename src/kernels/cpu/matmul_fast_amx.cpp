@@ -22,6 +22,7 @@
 #include "kernels/cpu/matmul_fast.h"
 #include "kernels/cpu/matmul_fast_amx.hash.h"
 #include "kernels/cpu/matmul_fast_job_amx.h"
+#include "kernels/cpu/matmul_fast_shapes_amx.h"
 #include "kernels/cpu/panel_formats_avx512.h"
 #include "kernels/cpu/tiles_amx.h"
 
@@ -29,7 +30,7 @@ namespace reckon::kernels::cpu {
 namespace {
 
 // Task: a band of panels x all activation rows.
-template <typename Format>
+template <typename Tile, typename Format>
 void multiply_band(void* argument, int64_t task, int thread) {
   const auto& job = *static_cast<const FastJob*>(argument);
   const auto* blocks = static_cast<const typename Format::Block*>(job.args->panels);
@@ -46,9 +47,9 @@ void multiply_band(void* argument, int64_t task, int thread) {
                                weights + p * tiles * kTileBytes);
     }
     stores_before_tiles();
-    for (int64_t row = 0; row < job.row_tiles; row += 2) {
-      for (int64_t p = 0; p < panels; p += 2) {
-        multiply_tiles(activation_tiles(job, first, row), weights + p * tiles * kTileBytes, tiles,
+    for (int64_t row = 0; row < job.row_tiles; row += Tile::kTokens) {
+      for (int64_t p = 0; p < panels; p += Tile::kPanels) {
+        Tile::multiply(activation_tiles(job, first, row), weights + p * tiles * kTileBytes, tiles,
                        first > 0, sums + (row * job.band + p) * kTileBytes, job.band * kTileBytes);
       }
     }
@@ -57,13 +58,29 @@ void multiply_band(void* argument, int64_t task, int thread) {
   store_band(job, sums, first_panel, panels);
 }
 
+using BandTask = void (*)(void* job, int64_t task, int thread);
+
+template <typename Tile>
+BandTask band_task(DType weight_type) {
+  BandTask task = nullptr;
+  with_panel_format(weight_type,
+                    [&]<typename Format>(Format) { task = multiply_band<Tile, Format>; });
+  return task;
+}
+
+BandTask band_task(TileShape shape, DType weight_type) {
+  if (shape == TileShape::kTall) return band_task<TallTile>(weight_type);
+  if (shape == TileShape::kWide) return band_task<WideTile>(weight_type);
+  return band_task<SquareTile>(weight_type);
+}
+
 }  // namespace
 
 void matmul_fast_amx(const MatmulArgs& args, KernelContext& context) {
   stamp(context, kFastAmx, kSourceHash, args);
   if (args.rows == 0) return;
   const FastMatmulScratch layout =
-      fast_matmul_scratch(args.rows, args.n, args.k, thread_count(context));
+      fast_matmul_scratch(args.rows, args.n, args.k, thread_count(context), args.params.tile);
   auto* memory = static_cast<char*>(scratch(context, layout.total));
   FastJob job{};
   job.args = &args;
@@ -72,28 +89,11 @@ void matmul_fast_amx(const MatmulArgs& args, KernelContext& context) {
   job.thread_bytes = layout.thread_bytes;
   job.outputs = layout.outputs;
   job.band = layout.band_panels;
-  job.row_tiles = divide_up(args.rows, 2 * kTileSide) * 2;
+  job.row_tiles = layout.row_tiles;
   job.k_tiles = args.k / kTileColumns;
   const int64_t bands = divide_up(divide_up(args.n, kTileSide), job.band);
   parallel_for(context, job.row_tiles, convert_rows, &job);
-  switch (args.weight_type) {
-    case DType::kQ4_0:
-      return parallel_for(context, bands, multiply_band<PanelsQ4_0>, &job);
-    case DType::kQ4_1:
-      return parallel_for(context, bands, multiply_band<PanelsQ4_1>, &job);
-    case DType::kQ8_0:
-      return parallel_for(context, bands, multiply_band<PanelsQ8_0>, &job);
-    case DType::kP4:
-      return parallel_for(context, bands, multiply_band<PanelsP4>, &job);
-    case DType::kP8:
-      return parallel_for(context, bands, multiply_band<PanelsP8>, &job);
-    case DType::kQ4_K:
-      return parallel_for(context, bands, multiply_band<PanelsQ4_K>, &job);
-    case DType::kQ6_K:
-      return parallel_for(context, bands, multiply_band<PanelsQ6_K>, &job);
-    default:
-      return;  // the table does not support it
-  }
+  parallel_for(context, bands, band_task(args.params.tile, args.weight_type), &job);
 }
 
 const char* matmul_fast_amx_hash() {

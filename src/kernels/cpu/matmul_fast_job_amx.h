@@ -19,7 +19,7 @@ struct FastJob {
   char* threads;      // each: weight tiles [band][tiles of the part], sums [row tiles][band]
   uint64_t thread_bytes, outputs;
   int64_t band;       // panels
-  int64_t row_tiles;  // even
+  int64_t row_tiles;  // of 16 rows, whole steps of the tile shape
   int64_t k_tiles;
 };
 

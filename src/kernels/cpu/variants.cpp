@@ -93,8 +93,20 @@ uint64_t panel_matmul_bytes(const OpCall& call, const KernelParams& /*params*/, 
   return cpu::panel_matmul_scratch(call.weight_type, call.rows, call.k);
 }
 
-uint64_t fast_matmul_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
-  return cpu::fast_matmul_scratch(call.rows, call.n, call.k, threads).total;
+uint64_t fast_matmul_bytes(const OpCall& call, const KernelParams& params, int threads) {
+  return cpu::fast_matmul_scratch(call.rows, call.n, call.k, threads, params.tile).total;
+}
+
+// Square is what auto takes.
+KernelParams effective_fast_matmul(const OpCall& /*call*/, const KernelParams& wanted,
+                                   const Device& /*device*/) {
+  KernelParams params;
+  if (wanted.tile != TileShape::kSquare) params.tile = wanted.tile;
+  return params;
+}
+
+std::string fast_matmul_tiling(const OpCall& /*call*/) {
+  return "fast_amx takes bands of its own";
 }
 
 int prefers_panels(const OpCall& /*call*/) {
@@ -434,6 +446,8 @@ std::vector<Variant> make_table() {
   fast.numerics = NumericsClass::kFast;
   fast.isa = Isa::kAmx;
   fast.scratch_bytes = fast_matmul_bytes;
+  fast.effective = effective_fast_matmul;
+  fast.tiling = fast_matmul_tiling;
   fast.function = cpu::matmul_fast_amx;
   fast.source_hash = cpu::matmul_fast_amx_hash();
   Variant attention = exact_row(Op::kAttention, cpu::kExactAvx2, Isa::kAvx2,

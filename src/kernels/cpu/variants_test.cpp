@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/variants_testing.h"
@@ -98,6 +99,59 @@ TEST(EveryVariant, MatmulOfSuperBlocksMatchesReference) {
     check_matmul(type, {9, 31, 11008}, runner, random);
     for (const int64_t n : {7, 8, 9, 16}) check_matmul(type, {3, n, 512}, runner, random);
     check_matmul(type, {8, 1, 512}, runner, random);
+  }
+}
+
+// Shapes with tails of every tile: against the reference, and in the same bits.
+TEST(FastMatmul, EveryTileMatchesReferenceInTheSameBits) {
+  const auto row = std::ranges::find_if(all_variants(), [](const Variant& variant) {
+    return variant.op == Op::kMatmul && variant.name == std::string("fast_amx");
+  });
+  ASSERT_NE(row, all_variants().end());
+  if (const std::string missing = testing::missing_isa(*row); !missing.empty()) {
+    GTEST_SKIP() << missing;
+  }
+  Random random(30);
+  for (const DType type : {DType::kQ4_0, DType::kQ4_1, DType::kQ8_0, DType::kQ4_K, DType::kQ6_K}) {
+    const int64_t block = block_elements(type);
+    for (int i = 0; i < 12; ++i) {
+      Runner runner(static_cast<int>(random.integer(1, 3)));
+      MatmulShape shape{random.integer(1, 150), random.integer(1, 330),
+                        block * random.integer(1, 1300 / block)};
+      if (i == 0) shape = {1, 1, block};
+      if (i == 1) shape = {129, 257, 512};
+      const std::vector<float> x = random.floats(shape.rows * shape.k);
+      const std::vector<uint8_t> weights = random.weights(type, shape.n, shape.k);
+      MatmulArgs args;
+      args.x = x.data();
+      args.weight = weights.data();
+      args.weight_type = type;
+      args.rows = shape.rows;
+      args.n = shape.n;
+      args.k = shape.k;
+      const auto run = [&](const Variant& variant, TileShape tile) {
+        std::vector<float> out(static_cast<size_t>(shape.rows * shape.n), std::nanf(""));
+        args.out = out.data();
+        KernelParams wanted;
+        wanted.tile = tile;
+        runner.trace().reset();
+        runner.run(variant, args, wanted);
+        return out;
+      };
+      const std::string what = shape_text(call_of(args, Phase::kPrefill));
+      const std::vector<float> expected =
+          run(testing::reference_row(Op::kMatmul), TileShape::kAuto);
+      const std::vector<float> square = run(*row, TileShape::kSquare);
+      EXPECT_EQ(runner.trace().rows().at(0).row.params, "");
+      expect_rows_close(square, expected, shape.rows, *row, what, type);
+      for (const TileShape tile : {TileShape::kTall, TileShape::kWide}) {
+        const std::vector<float> out = run(*row, tile);
+        EXPECT_EQ(runner.trace().rows().at(0).row.params,
+                  "tile=" + std::string(tile_shape_name(tile)));
+        EXPECT_TRUE(testing::same_bits(out.data(), square.data(), static_cast<int64_t>(out.size())))
+            << tile_shape_name(tile) << " " << what;
+      }
+    }
   }
 }
 
