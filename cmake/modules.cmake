@@ -201,6 +201,21 @@ function(reckon_add_shapes)
   target_sources(reckon_formats PRIVATE ${header})
 endfunction()
 
+# The shipped tile rules, rules/BACKEND-*.yaml, as a header of kernels.
+function(reckon_add_tile_rules)
+  file(GLOB rules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rules/cpu-*.yaml
+       ${PROJECT_SOURCE_DIR}/rules/cuda-*.yaml)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/tile_rules.py)
+  set(header ${PROJECT_BINARY_DIR}/generated/kernels/tile_rules_generated.h)
+  add_custom_command(
+    OUTPUT ${header}
+    COMMAND Python3::Interpreter ${script} --output ${header} ${rules}
+    DEPENDS ${script} ${rules}
+    COMMENT "Reading rules"
+    VERBATIM)
+  target_sources(reckon_kernels PRIVATE ${header})
+endfunction()
+
 # bench/measure_study.cpp, which needs nothing but measure, and leave_out.cpp; one program a bench/*_bench.cpp, where
 # Google Benchmark is installed; and those of bench/cuda, where the build has CUDA. Not part of the
 # default build: ask for one by name (kernels_bench links module kernels).

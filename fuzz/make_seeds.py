@@ -159,6 +159,19 @@ def scheme_seeds() -> dict[str, bytes]:
     }
 
 
+def rules_seeds() -> dict[str, bytes]:
+    head = ("name: a\ndate: 2026-11-30\nledger: unmeasured\nchunks: [128, 512]\n"
+            "when: {backend: cpu, device.vendor: v, device.isa: amx, device.units: 2}\n"
+            "shapes:\n  - {op: matmul, type: q4_0, n: 64, k: 64}\n")
+    rule = "{op: matmul, type: q4_0, n: 64.., k: 1..64, rows: 8, tile: tall}"
+    shipped = {path.stem: path.read_bytes() for path in sorted((ROOT / "rules").glob("*.yaml"))}
+    return shipped | {
+        "none": (head + "rules: []\n").encode(),
+        "two": (head + f"rules:\n  - {rule}\n  - {rule.replace('q4_0', 'any')}\n").encode(),
+        "broken": (head + f"rules:\n  - {rule.replace('64..,', '..64,')}\n").encode(),
+    }
+
+
 def tokenizer_seeds() -> dict[str, bytes]:
     """The golden tokenizers with a vocabulary of at most 300 entries."""
     seeds = {}
@@ -229,6 +242,7 @@ SEEDS = {
     "packed_file": packed_seeds,
     "quant_scheme": scheme_seeds,
     "queue": queue_seeds,
+    "rules": rules_seeds,
     "safetensors": safetensors_seeds,
     "safetensors_index": index_seeds,
     "state_file": state_seeds,

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "engine/generate.h"
 #include "engine/kl.h"
+#include "engine/plan_notes.h"
 #include "engine/random_tokens.h"
 #include "engine/session.h"
 #include "kernels/trace.h"
@@ -195,6 +196,8 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
   }
   std::stable_sort(prediction.terms.begin(), prediction.terms.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  prediction.notes = engine::tile_rule_notes(plan.calls);
+  if (workload.phase == "prefill") prediction.sources = engine::tile_rule_hashes(plan.calls);
   for (const engine::PlannedCall& planned : plan.calls) {
     if (planned.choice->layout == kernels::WeightLayout::kNone) continue;
     prediction.weight_layout = std::string(kernels::layout_name(planned.choice->layout));

@@ -20,6 +20,7 @@
 #include "cli/table.h"
 #include "engine/cost.h"
 #include "engine/generate.h"
+#include "engine/plan_notes.h"
 #include "engine/random_tokens.h"
 #include "engine/session.h"
 #include "engine/speculate.h"
@@ -157,6 +158,9 @@ std::vector<std::string> notes_of(const engine::LoadedModel& model,
   std::vector<std::string> notes = model.notes();
   const std::string replay = speculation_note(session.planner().switches());
   if (!replay.empty()) notes.push_back(replay);
+  for (std::string& note : engine::tile_rule_notes(session.plan().calls)) {
+    notes.push_back(std::move(note));
+  }
   return notes;
 }
 

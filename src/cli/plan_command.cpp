@@ -70,6 +70,9 @@ nlohmann::json to_json(const PlannedCall& planned) {
   json["layout"] = kernels::layout_name(planned.choice->layout);
   json["rule"] = planned.choice->rule;
   json["reason"] = planned.choice->reason;
+  if (!planned.choice->extrapolated.empty()) {
+    json["extrapolated"] = planned.choice->extrapolated;
+  }
   return json;
 }
 

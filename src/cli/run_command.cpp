@@ -21,6 +21,7 @@
 #include "cli/sampling_options.h"
 #include "cli/speculation.h"
 #include "engine/generate.h"
+#include "engine/plan_notes.h"
 #include "engine/speculate.h"
 #include "formats/chat_template.h"
 #include "kernels/trace.h"
@@ -306,7 +307,10 @@ Result<ExitCode> run(const RunOptions& options) {
 
   TRY_ASSIGN(engine::Sampler sampler, engine::Sampler::create(options.sampling.sampler));
   sampler.saw(before);
-  const std::vector<std::string> notes = notes_of(*model, chat.has_value(), switches, options);
+  std::vector<std::string> notes = notes_of(*model, chat.has_value(), switches, options);
+  for (std::string& note : engine::tile_rule_notes(session->plan().calls)) {
+    notes.push_back(std::move(note));
+  }
   if (!options.quiet && !options.json) print_notes(notes);
   TRY(check_outputs(options, *session, model->checkpoint()));
   std::string text;

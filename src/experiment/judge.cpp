@@ -71,6 +71,19 @@ std::optional<double> seconds_a_pair(std::span<const ledger::Entry> peers) {
   return seconds / static_cast<double>(pairs);
 }
 
+// Of both arms' plans; what is true of both once.
+void note_plans(const Prepared& prepared, std::vector<std::string>& notes) {
+  const std::vector<std::string>& base = prepared.base_plan.notes;
+  const std::vector<std::string>& arm = prepared.arm_plan.notes;
+  const auto in = [](const std::vector<std::string>& list, const std::string& note) {
+    return std::find(list.begin(), list.end(), note) != list.end();
+  };
+  for (const std::string& note : base) notes.push_back(in(arm, note) ? note : "base: " + note);
+  for (const std::string& note : arm) {
+    if (!in(base, note)) notes.push_back("arm: " + note);
+  }
+}
+
 Judgement stop(Judgement judgement, Judgement::Next next, std::string text) {
   judgement.next = next;
   judgement.text = std::move(text);
@@ -203,6 +216,7 @@ Result<Judgement> judge(const Prepared& prepared, ledger::Catalog& ledger,
         stored_control_noise(prepared, peers, options.now.empty() ? utc_timestamp() : options.now));
   }
   if (stored.too_old > 0) judgement.notes.push_back(too_old_text(stored));
+  note_plans(prepared, judgement.notes);
   if (!experiment.is_floor()) {
     TRY_ASSIGN(judgement, consulted(prepared, ledger, options, std::move(judgement)));
     if (judgement.next == Judgement::Next::kRefuse) return judgement;

@@ -72,6 +72,8 @@ struct Prediction {
   std::string refusal;                // why it does not fit: terms and remedy, one line
   std::vector<MemoryTermText> terms;  // largest first
   std::string weight_layout;
+  // What a reader of the result should know of the plan, a line each.
+  std::vector<std::string> notes;
   // Files beside the rows' sources whose change makes a result stale: name -> content hash.
   std::map<std::string, std::string> sources;
   // Not "": the rows prove less than observing what is dispatched would, and this says by what

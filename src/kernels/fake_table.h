@@ -42,7 +42,9 @@ inline uint64_t scratch_of_rows(const OpCall& call, const KernelParams&, int thr
 
 // Tiles of 128 weight rows: up to 8 of them are one band.
 inline KernelParams bands(const OpCall& call, const KernelParams& wanted, const Device&) {
-  return call.n > 8 * 128 ? wanted : KernelParams{};
+  KernelParams params;
+  if (call.n > 8 * 128) params.tile_order = wanted.tile_order;
+  return params;
 }
 
 inline std::string tiling(const OpCall& call) {

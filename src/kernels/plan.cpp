@@ -1,6 +1,7 @@
 #include "kernels/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
@@ -371,6 +372,26 @@ Request verify_request(std::span<const Variant> table, const SwitchSet& switches
   return {row, "verify-kernel", setting};
 }
 
+// Whether the kernel has several shapes of tiles for the call.
+bool has_tiles(const Variant& row, const OpCall& call, const Device& device) {
+  if (row.effective == nullptr) return false;
+  return std::ranges::any_of(std::array{TileShape::kTall, TileShape::kWide, TileShape::kSquare},
+                             [&](TileShape shape) {
+                               KernelParams wanted;
+                               wanted.tile = shape;
+                               return row.effective(call, wanted, device).tile != TileShape::kAuto;
+                             });
+}
+
+// What prefill.tile_rules names, for this device.
+std::shared_ptr<const TileRules> tile_rules_of(const SwitchSet& switches, const Device& device,
+                                               int threads) {
+  if (switches.get("prefill.tile_rules") == "shipped") {
+    return shipped_tile_rules_for(tile_device(device, threads));
+  }
+  return switches.tile_rules();
+}
+
 // The ops that a composition stands for.
 std::span<const Op> parts_of(Op op) {
   static constexpr Op kNorm[] = {Op::kAdd, Op::kRmsNorm};
@@ -407,6 +428,7 @@ const char* identity_of(std::span<const Variant> table, const Variant& variant) 
 
 Planner::Planner(SwitchSet switches, Device device, std::span<const Variant> table)
     : switches_(std::move(switches)), device_(std::move(device)), table_(table) {
+  tile_rules_ = tile_rules_of(switches_, device_, threads());
   for (const Variant& row : table_) {
     // The alternatives of KernelFn stand in the order of Op.
     RECKON_CHECK(row.function.index() == function_index(row.op));
@@ -485,6 +507,7 @@ Result<Choice> Planner::decide(const OpCall& call) const {
   } else {
     apply_params(call, wanted_params(switches_, call), device_, choice);
   }
+  follow_tile_rules(call, choice);
   choice.params.graph = in_graph(call);
   choice.identity = identity_of(table_, row);
   choice.layout = row.layout;
@@ -493,6 +516,31 @@ Result<Choice> Planner::decide(const OpCall& call) const {
     choice.scratch_bytes = row.scratch_bytes(call, choice.params, threads());
   }
   return choice;
+}
+
+// Where prefill.tile leaves the tile to the rules, and the kernel has several.
+void Planner::follow_tile_rules(const OpCall& call, Choice& choice) const {
+  if (tile_rules_ == nullptr || call.phase != Phase::kPrefill || !multiplies(call.op)) return;
+  if (switches_.get("prefill.tile") != "auto" || !has_tiles(*choice.variant, call, device_)) return;
+  choice.tile_rules = tile_rules_;
+  choice.extrapolated =
+      tile_rules_->outside(call, prefill_chunk(), tile_device(device_, threads()));
+  const size_t number = tile_rules_->find(call);
+  const std::string by =
+      "prefill.tile_rules=" + switches_.get("prefill.tile_rules") + " (" + tile_rules_->name + ")";
+  if (number == 0) {
+    choice.reason += "; " + by + ": no row fits, the kernel's own tile";
+  } else {
+    const TileRule& rule = tile_rules_->rules[number - 1];
+    KernelParams wanted = choice.params;
+    wanted.tile = rule.tile;
+    choice.params = choice.variant->effective(call, wanted, device_);
+    choice.rule = tile_rules_->name + ":" + std::to_string(number);
+    choice.reason += "; " + by + " row " + std::to_string(number) + ", " + rule.text() + ": " +
+                     std::string(tile_shape_name(rule.tile));
+    if (choice.params.tile == TileShape::kAuto) choice.reason += ", as the kernel's own";
+  }
+  if (!choice.extrapolated.empty()) choice.reason += "; extrapolated: " + choice.extrapolated;
 }
 
 }  // namespace reckon::kernels

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 #include "kernels/call.h"
 #include "kernels/device.h"
 #include "kernels/switches.h"
+#include "kernels/tile_rules.h"
 #include "kernels/variants.h"
 
 namespace reckon::kernels {
@@ -26,9 +28,13 @@ struct Choice {
   KernelParams params;  // effective
   // What decided: "numerics-class", "forced" (kernel.<op>), "split-k" (prefill.split_k),
   // "verify-kernel" (decode.verify_kernel), "multi-row" (decode.multi_max) or "stream-rows" (which
-  // rows a stream takes) where those keep the exact kernel, or "no-effect" (what was asked for
-  // makes no difference for this call).
+  // rows a stream takes) where those keep the exact kernel, "no-effect" (what was asked for makes
+  // no difference for this call), or "NAME:3", a row of tile rules, which chose the tile.
   std::string rule;
+  // The rules that were asked for a tile, and how the call lies outside their conditions, "" where
+  // it does not (tile_rules.h). Null: no rules were asked.
+  std::shared_ptr<const TileRules> tile_rules;
+  std::string extrapolated;
   std::string reason;  // one line for people
   uint64_t scratch_bytes = 0;
   WeightLayout layout = WeightLayout::kNone;
@@ -58,6 +64,7 @@ class Planner {
 
  private:
   [[nodiscard]] Result<Choice> decide(const OpCall& call) const;
+  void follow_tile_rules(const OpCall& call, Choice& choice) const;
   [[nodiscard]] bool in_graph(const OpCall& call) const;
 
   struct CallHash {
@@ -66,6 +73,7 @@ class Planner {
   SwitchSet switches_;
   Device device_;
   std::span<const Variant> table_;
+  std::shared_ptr<const TileRules> tile_rules_;  // null: none
   std::unordered_map<OpCall, Choice, CallHash> memo_;
 };
 

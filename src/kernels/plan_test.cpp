@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 
 #include "kernels/fake_table.h"
 #include "kernels/trace.h"
@@ -200,6 +202,55 @@ TEST_F(Plan, ParametersThatMakeNoDifferenceAreSetBack) {
   choice = choose(matmul_call(Phase::kVerify, 4), {"prefill.tile_order=band8"});
   EXPECT_EQ(choice.params, KernelParams());
   EXPECT_EQ(choice.rule, "numerics-class");
+}
+
+KernelParams any_tile(const OpCall& /*call*/, const KernelParams& wanted, const Device&) {
+  KernelParams params = wanted;
+  if (wanted.tile == TileShape::kSquare) params.tile = TileShape::kAuto;
+  return params;
+}
+
+TEST_F(Plan, TileRulesChooseWhereTheTileIsAuto) {
+  matmul_row("fast_avx2").effective = any_tile;
+  const std::string path = ::testing::TempDir() + "plan_test.yaml";
+  std::ofstream(path)
+      << "name: test\ndate: today\nledger: unmeasured\nchunks: [512]\n"
+         "when: {backend: cpu, device.vendor: TestVendor, device.isa: avx2, device.units: 1}\n"
+         "shapes: [{op: matmul, type: q4_1, n: 1536, k: 576}]\n"
+         "rules:\n"
+         "  - {op: matmul, type: any, n: 1000.., k: 1.., rows: 1.., tile: wide}\n"
+         "  - {op: matmul, type: any, n: 500.., k: 1.., rows: 1.., tile: square}\n";
+  const std::string rules = "prefill.tile_rules=" + path;
+  const OpCall call = matmul_call(Phase::kPrefill, 512);
+  Choice choice = choose(call, {rules.c_str()});
+  EXPECT_EQ(choice.params.tile, TileShape::kWide);
+  EXPECT_EQ(choice.rule, "test:1");
+  EXPECT_THAT(choice.reason, HasSubstr(rules + " (test) row 1, matmul any n=1000..: wide"));
+  ASSERT_NE(choice.tile_rules, nullptr);
+  EXPECT_EQ(choice.tile_rules->name, "test");
+  // One thread and 64 tokens are not what they were tuned at: they answer, and say so.
+  choice = choose(call, {rules.c_str(), "prefill.chunk=64"});
+  EXPECT_EQ(choice.params.tile, TileShape::kWide);
+  EXPECT_THAT(choice.extrapolated, HasSubstr("chunk 64 (tuned at 512)"));
+  EXPECT_THAT(choice.reason, HasSubstr("; extrapolated: "));
+  // Row 2 names the kernel's own tile; no row fits the third.
+  choice = choose(matmul_call(Phase::kPrefill, 512, 576), {rules.c_str()});
+  EXPECT_EQ(choice.params, KernelParams());
+  EXPECT_EQ(choice.rule, "test:2");
+  EXPECT_THAT(choice.reason, HasSubstr("square, as the kernel's own"));
+  choice = choose(matmul_call(Phase::kPrefill, 512, 64), {rules.c_str()});
+  EXPECT_EQ(choice.params, KernelParams());
+  EXPECT_THAT(choice.reason, HasSubstr("no row fits"));
+  // They are not asked where the switch says the tile, in other phases, or of kernels without.
+  EXPECT_EQ(choose(call, {rules.c_str(), "prefill.tile=tall"}).params.tile, TileShape::kTall);
+  EXPECT_EQ(choose(call, {"prefill.tile_rules=none"}).params, KernelParams());
+  for (const Choice& other : {choose(matmul_call(Phase::kDecode, 1), {rules.c_str()}),
+                              choose(call, {rules.c_str(), "prefill.numerics=exact"}),
+                              choose(call, {rules.c_str(), "prefill.tile=tall"})}) {
+    EXPECT_EQ(other.tile_rules, nullptr) << other.reason;
+    EXPECT_EQ(other.extrapolated, "");
+  }
+  std::remove(path.c_str());
 }
 
 TEST_F(Plan, ScratchIsForTheThreadsThatRun) {

@@ -64,6 +64,10 @@ std::vector<SwitchInfo> make_registry() {
   switches.push_back(choice("prefill.split_k", {"off", "exact", "fast"},
                             {Op::kMatmul, Op::kMatmulGroup, Op::kMatmulSwiglu}, {Phase::kPrefill},
                             "multiply parts of K side by side and add their sums"));
+  switches.push_back(choice("prefill.tile_rules", {"shipped", "none"},
+                            {Op::kMatmul, Op::kMatmulGroup, Op::kMatmulSwiglu}, {Phase::kPrefill},
+                            "a rule file that chooses the tiles where prefill.tile is auto"));
+  switches.back().kind = SwitchKind::kFile;
   std::vector<std::string> matmuls = {"auto"};
   for (std::string& name : variant_names(Op::kMatmul)) matmuls.push_back(std::move(name));
   switches.push_back(choice("prefill.matmul", std::move(matmuls),
@@ -151,6 +155,7 @@ bool allowed(const SwitchInfo& info, std::string_view value) {
     if (parse_form(value, form.word, number))
       return number >= form.minimum && number <= form.maximum;
   }
+  if (info.kind == SwitchKind::kFile) return !value.empty();
   int64_t number = 0;
   return info.kind == SwitchKind::kInteger && parse_strict(value, number) &&
          number >= info.minimum && number <= info.maximum;
@@ -165,6 +170,7 @@ std::string allowed_text(const SwitchInfo& info) {
   std::vector<std::string> words = info.values;
   for (const SwitchForm& form : info.forms) words.push_back(form_text(form));
   std::string text = join(words, ", ");
+  if (info.kind == SwitchKind::kFile) text += " or a file";
   if (info.kind == SwitchKind::kInteger) {
     if (!text.empty()) text += " or ";
     text += std::to_string(info.minimum) + " to " + std::to_string(info.maximum);
@@ -190,6 +196,17 @@ Error bad_value(const SwitchInfo& info, std::string_view value) {
                      suggestion(value, info.values));
 }
 
+// The file of a switch that takes one; null where the value is a word.
+Result<std::shared_ptr<const TileRules>> file_of(const SwitchInfo& info, std::string_view value) {
+  if (std::find(info.values.begin(), info.values.end(), value) != info.values.end()) {
+    return std::shared_ptr<const TileRules>();
+  }
+  Result<std::shared_ptr<const TileRules>> rules = load_tile_rules(std::string(value));
+  if (rules.ok()) return rules;
+  return Error{rules.error().kind,
+               info.key + ": " + rules.error().message + suggestion(value, info.values)};
+}
+
 }  // namespace
 
 std::span<const SwitchInfo> switch_registry() {
@@ -211,6 +228,9 @@ Status SwitchSet::set(std::string_view key, std::string_view value) {
   const SwitchInfo* info = find_switch(key);
   if (info == nullptr) return unknown_key(key);
   if (!allowed(*info, value)) return bad_value(*info, value);
+  if (info->kind == SwitchKind::kFile) {
+    TRY_ASSIGN(tile_rules_, file_of(*info, value));
+  }
   if (value == info->default_value) {
     changed_.erase(info->key);
   } else {
@@ -238,6 +258,13 @@ std::string SwitchSet::get(std::string_view key) const {
 int64_t SwitchSet::integer(std::string_view key) const {
   int64_t number = 0;
   return parse_strict(get(key), number) ? number : 0;
+}
+
+bool operator==(const SwitchSet& a, const SwitchSet& b) {
+  const auto content = [](const SwitchSet& set) {
+    return set.tile_rules_ == nullptr ? std::string() : set.tile_rules_->content_hash;
+  };
+  return a.changed_ == b.changed_ && content(a) == content(b);
 }
 
 std::optional<double> SwitchSet::number(std::string_view key, std::string_view word) const {

@@ -2,11 +2,12 @@
 //
 // A SwitchSet is a value (copied freely, compared by value); setting is the only thing that can
 // fail, with a usage error that names the key, the value, what is allowed and the nearest known
-// word. Not thread-safe to modify.
+// word, or what is wrong with a file. Not thread-safe to modify.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,10 +16,12 @@
 
 #include "base/result.h"
 #include "kernels/op.h"
+#include "kernels/tile_rules.h"
 
 namespace reckon::kernels {
 
-enum class SwitchKind : uint8_t { kChoice, kInteger };
+// kFile: words, or the path of a file, which is read when the switch is set.
+enum class SwitchKind : uint8_t { kChoice, kInteger, kFile };
 
 // A word with a number behind it: "replay:0.9". A number has one spelling: digits, no sign, no
 // exponent, no zero that could be left out.
@@ -57,11 +60,15 @@ class SwitchSet {
   [[nodiscard]] std::optional<double> number(std::string_view key, std::string_view word) const;
   // Every switch that differs from its default, sorted by key; what an entry records.
   [[nodiscard]] const std::map<std::string, std::string>& changed() const { return changed_; }
+  // The file that prefill.tile_rules names; null where its value is a word.
+  [[nodiscard]] const std::shared_ptr<const TileRules>& tile_rules() const { return tile_rules_; }
 
-  friend bool operator==(const SwitchSet&, const SwitchSet&) = default;
+  // Files count by their content.
+  friend bool operator==(const SwitchSet& a, const SwitchSet& b);
 
  private:
   std::map<std::string, std::string> changed_;
+  std::shared_ptr<const TileRules> tile_rules_;
 };
 
 }  // namespace reckon::kernels

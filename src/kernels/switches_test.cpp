@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 
 #include "kernels/variants.h"
 
@@ -115,6 +117,41 @@ TEST(Switches, AFormIsAWordWithANumberOfOneSpelling) {
   EXPECT_EQ(switches.number("decode.confidence", "prob"), std::nullopt);
   EXPECT_THAT(error_of(switches.set("decode.confidence", "prob:2")),
               HasSubstr("off, prob:NUMBER (0 to 1), margin:NUMBER (0 to 1000)"));
+}
+
+TEST(Switches, AFileIsReadWhenTheSwitchIsSet) {
+  constexpr const char* kKey = "prefill.tile_rules";
+  const std::string path = ::testing::TempDir() + "switches_test.yaml";
+  const auto write = [&](const char* tile) {
+    std::ofstream(path)
+        << "name: t\ndate: today\nledger: unmeasured\nchunks: [8]\nshapes: []\n"
+           "when: {backend: cpu, device.vendor: v, device.isa: i, device.units: 1}\n"
+           "rules: [{op: matmul, type: any, n: 1.., k: 1.., rows: 1.., tile: "
+        << tile << "}]\n";
+  };
+  SwitchSet switches;
+  EXPECT_THAT(error_of(switches.set(kKey, "shiped")),
+              AllOf(HasSubstr("prefill.tile_rules: shiped: no such file"),
+                    HasSubstr("did you mean 'shipped'?")));
+  EXPECT_FALSE(switches.set(kKey, "").ok());
+  write("high");
+  EXPECT_THAT(error_of(switches.set(kKey, path)), HasSubstr(path + ":7: rule: 'tile' is 'high'"));
+  EXPECT_EQ(switches, SwitchSet());
+  write("tall");
+  ASSERT_TRUE(switches.set(kKey, path).ok());
+  EXPECT_EQ(switches.get(kKey), path);
+  ASSERT_NE(switches.tile_rules(), nullptr);
+  SwitchSet again;
+  ASSERT_TRUE(again.set(kKey, path).ok());
+  EXPECT_EQ(again, switches);
+  write("wide");
+  ASSERT_TRUE(again.set(kKey, path).ok());
+  EXPECT_FALSE(again == switches);  // the same path with another content
+  std::remove(path.c_str());
+  ASSERT_TRUE(switches.set(kKey, "shipped").ok());
+  EXPECT_EQ(switches, SwitchSet());
+  ASSERT_TRUE(switches.set(kKey, "none").ok());
+  EXPECT_EQ(switches.tile_rules(), nullptr);
 }
 
 TEST(Switches, AnAssignmentNeedsAnEqualsSign) {
