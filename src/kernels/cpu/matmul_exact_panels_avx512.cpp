@@ -42,9 +42,8 @@ MatmulWork plan_format(Job& job, int threads) {
 MatmulWork plan(Job& job, int threads) {
   job.groups = activation_groups(job.args->weight_type, job.args->k);
   MatmulWork work;
-  with_panel_format(job.args->weight_type, [&]<typename Format>(Format) {
-    work = plan_format<Format>(job, threads);
-  });
+  with_panel_format(job.args->weight_type,
+                    [&]<typename Format>(Format) { work = plan_format<Format>(job, threads); });
   return work;
 }
 
