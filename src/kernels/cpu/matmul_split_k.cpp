@@ -12,7 +12,8 @@ constexpr int64_t kShortestPart = 512;
 constexpr int64_t kMostParts = 4;
 
 SplitKScratch with_sums(uint64_t multiplying, int64_t parts, int64_t rows, int64_t n) {
-  const uint64_t sums = aligned(parts * rows * n * static_cast<int64_t>(sizeof(float)));
+  const int64_t columns = (n + kPanelLanes - 1) / kPanelLanes * kPanelLanes;
+  const uint64_t sums = aligned(parts * rows * columns * static_cast<int64_t>(sizeof(float)));
   return {multiplying, multiplying + sums};
 }
 

@@ -1,8 +1,8 @@
 // Matmuls of prefill that cut K, and the one that they are measured against. Plain types only.
 //
-// A split-K matmul multiplies several parts of K at once and keeps the sums of each,
-// [parts, rows, n] of float32, in scratch; they are added in ascending order. It has more tasks
-// than a matmul with few outputs would have otherwise, and pays for it in memory.
+// A split-K matmul multiplies several parts of K at once and keeps the sums of each, rows x n
+// (whole panels) of float32, in scratch; they are added in ascending order. It has more tasks than
+// a matmul with few outputs would have otherwise, and pays for it in memory.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,6 @@
 namespace reckon::kernels::cpu {
 namespace {
 
-constexpr int64_t kPanelsOfBand = 4;
-
 struct SplitJob {
   Job job;
   SplitSums split;
@@ -29,10 +27,8 @@ void multiply_segment(const SplitJob& work, int64_t panel, int64_t segment, int6
   for (int r = 0; r < kRows; ++r) sums[r] = _mm512_setzero_ps();
   add_segment<Format, kRows>(panel_at<Format>(job, panel), groups, job.groups, first,
                              smaller(first + kSegmentGroups, job.groups), sums);
-  const int64_t column = panel * kPanelLanes;
-  const __mmask16 stored = first_lanes(job.args->n - column);
-  float* out = work.split.sums + (segment * job.args->rows + row) * job.args->n + column;
-  for (int r = 0; r < kRows; ++r) _mm512_mask_storeu_ps(out + r * job.args->n, stored, sums[r]);
+  float* out = panel_sums(work.split, segment, panel) + row * kPanelLanes;
+  for (int r = 0; r < kRows; ++r) _mm512_store_ps(out + r * kPanelLanes, sums[r]);
 }
 
 using MultiplySegment = void (*)(const SplitJob&, int64_t panel, int64_t segment, int64_t row);
@@ -53,11 +49,11 @@ void multiply_band(void* argument, int64_t task, int /*thread*/) {
   const MatmulArgs& args = *work.job.args;
   const int64_t band = task / work.split.parts;
   const int64_t segment = task % work.split.parts;
-  const int64_t end = smaller((band + 1) * kPanelsOfBand, divide_up(args.n, kPanelLanes));
+  const int64_t end = smaller((band + 1) * work.job.band, divide_up(args.n, kPanelLanes));
   for (int64_t r = 0; r < args.rows; r += kRowsAtOnce) {
     const MultiplySegment multiply =
         multiply_segment_of<Format>(smaller(kRowsAtOnce, args.rows - r));
-    for (int64_t panel = band * kPanelsOfBand; panel < end; ++panel) {
+    for (int64_t panel = band * work.job.band; panel < end; ++panel) {
       multiply(work, panel, segment, r);
     }
   }
@@ -66,7 +62,9 @@ void multiply_band(void* argument, int64_t task, int /*thread*/) {
 template <typename Format>
 void multiply_segments(KernelContext& context, SplitJob& work) {
   const MatmulArgs& args = *work.job.args;
-  const int64_t bands = divide_up(divide_up(args.n, kPanelLanes), kPanelsOfBand);
+  const int64_t panels = divide_up(args.n, kPanelLanes);
+  work.job.band = streamed_band(panels, work.split.parts, thread_count(context));
+  const int64_t bands = divide_up(panels, work.job.band);
   parallel_for(context, args.rows, quantise_row<Format>, &work.job);
   parallel_for(context, bands * work.split.parts, multiply_band<Format>, &work);
   parallel_for(context, sum_tasks(work.split), add_parts, &work.split);

@@ -22,6 +22,20 @@ int64_t part_begin(const SplitJob& work, int64_t part) {
   return smaller(part * passes / work.split.parts * kPartTiles, work.job.k_tiles);
 }
 
+// The sums of a band, tiles of 16 rows [row tiles][band], to those of the part.
+void store_part(const SplitJob& work, const char* sums, int64_t part, int64_t first_panel,
+                int64_t panels) {
+  const int64_t rows = work.split.rows;
+  for (int64_t p = 0; p < panels; ++p) {
+    float* out = panel_sums(work.split, part, first_panel + p);
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t tile = row / kTileSide * work.job.band + p;
+      const char* from = sums + tile * kTileBytes + row % kTileSide * 64;
+      _mm512_store_ps(out + row * kPanelLanes, _mm512_load_ps(from));
+    }
+  }
+}
+
 // Task: a band of panels x all activation rows, one part of K.
 template <typename Format>
 void multiply_band(void* argument, int64_t task, int thread) {
@@ -52,11 +66,7 @@ void multiply_band(void* argument, int64_t task, int thread) {
     }
   }
   release_tiles();
-  MatmulArgs args = *job.args;
-  args.out = work.split.sums + part * args.rows * args.n;
-  FastJob stored = job;
-  stored.args = &args;
-  store_band(stored, sums, first_panel, panels);
+  store_part(work, sums, part, first_panel, panels);
 }
 
 }  // namespace
