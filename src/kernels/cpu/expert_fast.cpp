@@ -32,13 +32,13 @@ int64_t most_slots(int64_t pairs, int64_t experts, const KernelParams& params) {
   return (pairs + std::min(pairs, experts) * (step - 1)) / step * step;
 }
 
-uint64_t slot_bytes(DType type, int64_t k, int64_t parts) {
+uint64_t slot_bytes(DType type, int64_t k) {
   const int64_t groups = activation_groups(type, k);
   const int64_t values = groups * (kTileBytes / kTileSide);
   if (!is_packed(type)) return static_cast<uint64_t>(values);
   // And sums; those of a block of slots fill whole lines.
   const int64_t sums = round_up(groups / 2 * int64_t{sizeof(float)}, kSlotBlock);
-  return static_cast<uint64_t>(values * parts + sums);
+  return static_cast<uint64_t>(values * kActivationParts + sums);
 }
 
 ExpertThreadScratch expert_thread_scratch(DType type, int64_t k, const KernelParams& params) {

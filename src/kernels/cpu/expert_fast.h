@@ -1,6 +1,6 @@
 // The fast matmuls of routed experts in prefill: tiles of bfloat16, the rows of each expert packed
 // into slots. Of panels, weights and activations are rounded as in matmul_fast.h; of packed
-// weights, tiles hold the codes, and what goes into SwiGLU are sums of two bfloat16.
+// weights, tiles hold the codes and activations are sums of two bfloat16.
 //
 // The slots of an expert are taken in slot tiles of KernelParams::expert_tile. A slot tile passes
 // once over the unpacked weights of a band, in blocks of 8 slots; of its blocks, those that no row
@@ -29,16 +29,17 @@ void expert_combine_fast_rows_amx(const ExpertMatmulCombineArgs& args, KernelCon
 [[nodiscard]] const char* expert_fast_rows_amx_hash();
 
 constexpr int64_t kSlotBlock = 8;
-constexpr int64_t kExpertBand = 4;  // panels of 16 weight rows that a task takes, at most
+constexpr int64_t kExpertBand = 8;       // panels of 16 weight rows that a task takes, at most
+constexpr int64_t kActivationParts = 2;  // of a value, for packed weights
 
 // Slots that so many rows of an expert take.
 [[nodiscard]] int64_t slots_of(int64_t rows, const KernelParams& params);
 // The most that `pairs` of a row and an expert take, however they fall on so many experts.
 [[nodiscard]] int64_t most_slots(int64_t pairs, int64_t experts, const KernelParams& params);
 
-// Bytes of a slot's activations, each value of them in `parts`, and of a thread's part of the
+// Bytes of a slot's activations, and of a thread's part of the
 // scratch: unpacked weights, then what the places below begin.
-[[nodiscard]] uint64_t slot_bytes(DType type, int64_t k, int64_t parts);
+[[nodiscard]] uint64_t slot_bytes(DType type, int64_t k);
 struct ExpertThreadScratch {
   uint64_t sums = 0;
   uint64_t heads = 0;     // of weights in rows: scales and minima

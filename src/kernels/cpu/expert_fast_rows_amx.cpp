@@ -4,18 +4,17 @@
 // The fast matmuls of experts with AMX tiles (expert_fast.h), packed weights in rows.
 //
 // Codes of up to 8 bits are numbers of bfloat16, so that tiles hold them as they are, without a
-// rounding. The products of a block of 64 columns are summed in a tile, then scaled and added up in
-// float32, together with the minimum times the sum of the activations. To unpack 4 bits is a shift
-// and a look-up for 32 of them, where a rounded weight takes some 18 instructions.
-//
-// Of what goes into SwiGLU, which multiplies the errors of two products, activations are the sums
-// of two bfloat16; of what comes out of it, they are rounded.
+// rounding, and activations are the sums of two bfloat16: results are as close to the reference as
+// those of the exact kernels, which models need whose other matmuls are exact. The products of a
+// block of 64 columns are summed in a tile, then scaled and added up in float32, together with the
+// minimum times the sum of the activations. To unpack 4 bits is a shift and a look-up for 32 of
+// them, where a rounded weight takes some 18 instructions.
 //
 // A task takes a slot tile and a band of panels of 16 weight rows, a part of K at a time
 // (kPartTiles): two tiles of rows by two panels, or one by four, fill 4 tiles with a block's
 // products.
 //
-// Activations lie as [parts of K][tiles of rows][tiles of the part][parts of a value][rows of
+// Activations lie as [parts of K][tiles of rows][tiles of the part][two parts of a value][rows of
 // the tile][32 values], then, of weights with minima, the sums of each slot [blocks].
 //
 // Only intrinsics and plain types in here: an inline function of the standard library would be
@@ -33,15 +32,14 @@ namespace reckon::kernels::cpu {
 namespace {
 
 constexpr int64_t kBlockTiles = 2;  // of a block of 64 columns
+constexpr int64_t kParts = kActivationParts;
 constexpr int64_t kPartBlocks = kPartTiles / kBlockTiles;
 constexpr int64_t kHeadFloats = 2 * kTileSide;  // scales and minima of a block
 
-template <int kParts>
 char* activations_at(const Job& job, int64_t first, int64_t tiles, int64_t slot) {
   return job.activations + (first * job.slots + slot * tiles) * kParts * kRowBytes;
 }
 
-template <int kParts>
 float* sums_at(const Job& job, int64_t slot) {
   const int64_t blocks = job.groups / kBlockTiles;
   auto* sums = job.activations + job.slots * job.groups * kParts * kRowBytes;
@@ -58,20 +56,16 @@ __m512 to_floats(__m256i bfloats) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bfloats), 16));
 }
 
-// 32 values as bfloat16, or as the sums of two; gives the sums of what they have become.
-template <int kParts>
-__m512 put_values(__m512 a, __m512 b, char* high, char* low) {
+// 32 values as the sums of two bfloat16.
+void put_values(__m512 a, __m512 b, char* high, char* low) {
   const __m512i rounded = to_bfloat16(a, b);
+  const __m512 rest_a = _mm512_sub_ps(a, to_floats(_mm512_castsi512_si256(rounded)));
+  const __m512 rest_b = _mm512_sub_ps(b, to_floats(_mm512_extracti64x4_epi64(rounded, 1)));
   _mm512_storeu_si512(high, rounded);
-  const __m512 high_a = to_floats(_mm512_castsi512_si256(rounded));
-  const __m512 high_b = to_floats(_mm512_extracti64x4_epi64(rounded, 1));
-  if (kParts == 1) return _mm512_add_ps(high_a, high_b);
-  _mm512_storeu_si512(low, to_bfloat16(_mm512_sub_ps(a, high_a), _mm512_sub_ps(b, high_b)));
-  return _mm512_add_ps(a, b);
+  _mm512_storeu_si512(low, to_bfloat16(rest_a, rest_b));
 }
 
 // One block of a row, or zeros for a slot that no row fills (null); gives its sum.
-template <int kParts>
 float convert_block(const float* row, int64_t first_tile, int64_t k, int64_t height, char* out) {
   __m512 sum = _mm512_setzero_ps();
   for (int64_t t = 0; t < kBlockTiles; ++t) {
@@ -79,13 +73,13 @@ float convert_block(const float* row, int64_t first_tile, int64_t k, int64_t hei
     const __m512 a = row == nullptr ? _mm512_setzero_ps() : load_values(row, column, k);
     const __m512 b = row == nullptr ? _mm512_setzero_ps() : load_values(row, column + 16, k);
     char* high = out + t * height * kParts * kRowBytes;
-    sum = _mm512_add_ps(sum, put_values<kParts>(a, b, high, high + height * kRowBytes));
+    put_values(a, b, high, high + height * kRowBytes);
+    sum = _mm512_add_ps(sum, _mm512_add_ps(a, b));
   }
   return _mm512_reduce_add_ps(sum);
 }
 
 // Task: a tile of rows.
-template <int kParts>
 void convert_slots(void* argument, int64_t task, int /*thread*/) {
   const auto& job = *static_cast<const Job*>(argument);
   const int64_t slot = task * kTileSide;
@@ -95,10 +89,9 @@ void convert_slots(void* argument, int64_t task, int /*thread*/) {
     for (int64_t t = 0; t < job.groups; t += kBlockTiles) {
       const int64_t first = t / kPartTiles * kPartTiles;
       const int64_t tiles = smaller(kPartTiles, job.groups - first);
-      char* out = activations_at<kParts>(job, first, tiles, slot) +
-                  ((t - first) * height * kParts + r) * kRowBytes;
-      sums_at<kParts>(job, slot + r)[t / kBlockTiles] =
-          convert_block<kParts>(row, t, job.args->k, height, out);
+      char* out =
+          activations_at(job, first, tiles, slot) + ((t - first) * height * kParts + r) * kRowBytes;
+      sums_at(job, slot + r)[t / kBlockTiles] = convert_block(row, t, job.args->k, height, out);
     }
   }
 }
@@ -206,14 +199,12 @@ void configure_for(const Pass& pass) {
   }
 }
 
-template <int kParts>
 const char* x_tile(const Pass& pass, int rows, int64_t block, int64_t tile, int64_t part) {
   const int64_t index = (block * kBlockTiles + tile) * kParts + part;
   return pass.x[rows] + index * pass.heights[rows] * kRowBytes;
 }
 
 // Two tiles of rows x 2 panels.
-template <int kParts>
 void multiply_pair(const Pass& pass, int64_t block, char* products) {
   _tile_zero(0);
   _tile_zero(1);
@@ -224,8 +215,8 @@ void multiply_pair(const Pass& pass, int64_t block, char* products) {
     _tile_loadd(6, weights, 64);
     _tile_loadd(7, weights + pass.panel_bytes, 64);
     for (int64_t part = 0; part < kParts; ++part) {
-      _tile_loadd(4, x_tile<kParts>(pass, 0, block, t, part), 64);
-      _tile_loadd(5, x_tile<kParts>(pass, 1, block, t, part), 64);
+      _tile_loadd(4, x_tile(pass, 0, block, t, part), 64);
+      _tile_loadd(5, x_tile(pass, 1, block, t, part), 64);
       _tile_dpbf16ps(0, 4, 6);
       _tile_dpbf16ps(1, 4, 7);
       _tile_dpbf16ps(2, 5, 6);
@@ -239,7 +230,6 @@ void multiply_pair(const Pass& pass, int64_t block, char* products) {
 }
 
 // One tile of rows x 4 panels.
-template <int kParts>
 void multiply_one(const Pass& pass, int64_t block, char* products) {
   _tile_zero(0);
   _tile_zero(1);
@@ -248,7 +238,7 @@ void multiply_one(const Pass& pass, int64_t block, char* products) {
   for (int64_t t = 0; t < kBlockTiles; ++t) {
     const char* weights = pass.weights + (block * kBlockTiles + t) * kTileBytes;
     for (int64_t part = 0; part < kParts; ++part) {
-      _tile_loadd(4, x_tile<kParts>(pass, 0, block, t, part), 64);
+      _tile_loadd(4, x_tile(pass, 0, block, t, part), 64);
       _tile_loadd(6, weights, 64);
       _tile_loadd(7, weights + pass.panel_bytes, 64);
       _tile_dpbf16ps(0, 4, 6);
@@ -296,9 +286,9 @@ void add_block(const Pass& pass, int64_t block, bool adds, const char* products)
 }
 
 // A part of K. A block's products are added while the next one's are multiplied.
-template <typename Format, int kParts>
+template <typename Format>
 void multiply_pass(const Pass& pass, int64_t blocks, bool adds, char* products) {
-  const auto multiply = pass.heights[1] > 0 ? multiply_pair<kParts> : multiply_one<kParts>;
+  const auto multiply = pass.heights[1] > 0 ? multiply_pair : multiply_one;
   const auto products_of = [&](int64_t block) { return products + block % 2 * 4 * kTileBytes; };
   for (int64_t block = 0; block <= blocks; ++block) {
     if (block < blocks) multiply(pass, block, products_of(block));
@@ -311,7 +301,7 @@ void multiply_pass(const Pass& pass, int64_t blocks, bool adds, char* products) 
 
 // The slots of a task over one part of K. Panels beyond the last one, of what the memory holds,
 // fill registers up; nobody reads their sums.
-template <typename Format, int kParts>
+template <typename Format>
 void multiply_part(const Job& job, const Task& task, const Part& part) {
   int64_t configured = 0;
   for (int64_t slot = 0; slot < task.slots; slot += 2 * kTileSide) {
@@ -319,10 +309,10 @@ void multiply_part(const Job& job, const Task& task, const Part& part) {
     Pass pass{};
     pass.heights[0] = smaller(kTileSide, left);
     pass.heights[1] = smaller(kTileSide, left - pass.heights[0]);
-    pass.x[0] = activations_at<kParts>(job, part.first, part.tiles, task.slot + slot);
-    pass.x[1] = activations_at<kParts>(job, part.first, part.tiles, task.slot + slot + kTileSide);
+    pass.x[0] = activations_at(job, part.first, part.tiles, task.slot + slot);
+    pass.x[1] = activations_at(job, part.first, part.tiles, task.slot + slot + kTileSide);
     pass.x_stride = job.groups / kBlockTiles;
-    pass.x_sums = sums_at<kParts>(job, task.slot + slot) + part.first / kBlockTiles;
+    pass.x_sums = sums_at(job, task.slot + slot) + part.first / kBlockTiles;
     pass.panel_bytes = part.tiles * kTileBytes;
     const int64_t filled = pass.heights[0] + pass.heights[1];
     if (filled != configured) configure_for(pass);
@@ -333,13 +323,13 @@ void multiply_part(const Job& job, const Task& task, const Part& part) {
       pass.heads = reinterpret_cast<const float*>(task.heads) + p * kPartBlocks * kHeadFloats;
       pass.sums =
           reinterpret_cast<float*>(task.sums + (slot / kTileSide * kExpertBand + p) * kTileBytes);
-      multiply_pass<Format, kParts>(pass, part.tiles / kBlockTiles, part.first > 0, task.products);
+      multiply_pass<Format>(pass, part.tiles / kBlockTiles, part.first > 0, task.products);
     }
   }
 }
 
 // Task: a slot tile x a band of panels; the slot tiles of a band come one after another.
-template <typename Format, int kParts>
+template <typename Format>
 void multiply_slots(void* argument, int64_t index, int thread) {
   const auto& job = *static_cast<const Job*>(argument);
   const Task task = task_of(job, index, thread);
@@ -351,13 +341,12 @@ void multiply_slots(void* argument, int64_t index, int thread) {
                            reinterpret_cast<float*>(task.heads) + p * kPartBlocks * kHeadFloats);
     }
     stores_before_tiles();
-    multiply_part<Format, kParts>(job, task, part);
+    multiply_part<Format>(job, task, part);
   }
   release_tiles();
   store_rows(job, task);
 }
 
-template <int kParts>
 MatmulWork plan(Job& job, int /*threads*/) {
   job.groups = activation_groups(job.args->weight_type, job.args->k);
   job.slots = slots_of(job.args->rows, job.args->params);
@@ -365,23 +354,22 @@ MatmulWork plan(Job& job, int /*threads*/) {
   const int64_t bands = divide_up(divide_up(job.args->n, kTileSide), kExpertBand);
   const int64_t tasks = bands * divide_up(job.args->rows, job.args->params.expert_tile);
   const MatmulTask multiply =
-      job.args->weight_type == DType::kP4 ? multiply_slots<P4, kParts> : multiply_slots<P8, kParts>;
-  return {convert_slots<kParts>, divide_up(job.slots, kTileSide), multiply, tasks};
+      job.args->weight_type == DType::kP4 ? multiply_slots<P4> : multiply_slots<P8>;
+  return {convert_slots, divide_up(job.slots, kTileSide), multiply, tasks};
 }
 
-constexpr ExpertKernel kSwiglu{ActivationLayout::kSplitSlots, plan<2>, swiglu_columns_avx2};
-constexpr ExpertKernel kCombine{ActivationLayout::kSlots, plan<1>, nullptr};
+constexpr ExpertKernel kExperts{ActivationLayout::kSlots, plan, swiglu_columns_avx2};
 
 }  // namespace
 
 void expert_swiglu_fast_rows_amx(const ExpertMatmulSwigluArgs& args, KernelContext& context) {
   stamp(context, kFastRowsAmx, kSourceHash, args);
-  run_expert_swiglu(args, context, kSwiglu);
+  run_expert_swiglu(args, context, kExperts);
 }
 
 void expert_combine_fast_rows_amx(const ExpertMatmulCombineArgs& args, KernelContext& context) {
   stamp(context, kFastRowsAmx, kSourceHash, args);
-  run_expert_combine(args, context, kCombine);
+  run_expert_combine(args, context, kExperts);
 }
 
 const char* expert_fast_rows_amx_hash() {

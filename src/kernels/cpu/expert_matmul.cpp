@@ -31,19 +31,12 @@ uint64_t bytes_of(int64_t count, size_t each) {
 struct Layout {
   ActivationLayout activations;
   KernelParams params;  // effective; slots go by them
-
-  [[nodiscard]] bool in_slots() const {
-    return activations == ActivationLayout::kSlots || activations == ActivationLayout::kSplitSlots;
-  }
-  [[nodiscard]] uint64_t slot(DType type, int64_t k) const {
-    return slot_bytes(type, k, activations == ActivationLayout::kSplitSlots ? 2 : 1);
-  }
 };
 
 // What the activations of one piece take. Float formats always count: rows are gathered.
 uint64_t activation_bytes(const Layout& layout, DType type, int64_t rows, int64_t k) {
-  if (layout.in_slots()) {
-    return static_cast<uint64_t>(slots_of(rows, layout.params)) * layout.slot(type, k);
+  if (layout.activations == ActivationLayout::kSlots) {
+    return static_cast<uint64_t>(slots_of(rows, layout.params)) * slot_bytes(type, k);
   }
   if (!has_integer_codes(type)) {
     const bool in_rows = layout.activations == ActivationLayout::kRows;
@@ -59,7 +52,6 @@ uint64_t activation_bytes(const Layout& layout, DType type, int64_t rows, int64_
     case ActivationLayout::kPanels:
       return panel_matmul_scratch(type, rows, k);
     case ActivationLayout::kSlots:
-    case ActivationLayout::kSplitSlots:
       break;
   }
   return 0;
@@ -69,8 +61,8 @@ uint64_t activation_bytes(const Layout& layout, DType type, int64_t rows, int64_
 // row takes most where it is alone, or one of the fewest that go by tiles, which are filled up.
 uint64_t most_activation_bytes(const Layout& layout, DType type, int64_t pairs, int64_t experts,
                                int64_t k) {
-  if (layout.in_slots()) {
-    return static_cast<uint64_t>(most_slots(pairs, experts, layout.params)) * layout.slot(type, k);
+  if (layout.activations == ActivationLayout::kSlots) {
+    return static_cast<uint64_t>(most_slots(pairs, experts, layout.params)) * slot_bytes(type, k);
   }
   constexpr int64_t kFewest = kDirectRows + 1;
   const uint64_t tiled = activation_bytes(layout, type, kFewest, k);
@@ -81,7 +73,7 @@ uint64_t most_activation_bytes(const Layout& layout, DType type, int64_t pairs, 
 
 // Of a thread's unpacked weights; `rows` is the most that one piece can have.
 uint64_t weight_bytes(const Layout& layout, DType type, int64_t rows, int64_t k) {
-  if (layout.in_slots()) {
+  if (layout.activations == ActivationLayout::kSlots) {
     return expert_thread_scratch(type, k, layout.params).total;
   }
   if (layout.activations == ActivationLayout::kTiles) {

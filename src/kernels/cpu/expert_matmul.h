@@ -14,9 +14,8 @@
 
 namespace reckon::kernels::cpu {
 
-// How a kernel keeps activations (matmul_layout.h; slots: expert_fast.h, split: two
-// parts of a value).
-enum class ActivationLayout : uint8_t { kRows, kTiles, kPlanes, kPanels, kSlots, kSplitSlots };
+// How a kernel keeps activations (matmul_layout.h; slots: expert_fast.h).
+enum class ActivationLayout : uint8_t { kRows, kTiles, kPlanes, kPanels, kSlots };
 
 // What a kernel file gives: how it does one piece, and out = silu(gate) * up.
 struct ExpertKernel {

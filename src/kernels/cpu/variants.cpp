@@ -375,13 +375,11 @@ void add_fast_expert_rows(std::vector<Variant>& table) {
   rows.name = cpu::kFastRowsAmx;
   rows.layout = WeightLayout::kRows;
   rows.supports = supports_fast_rows;
-  rows.scratch_bytes = expert_bytes<cpu::ActivationLayout::kSplitSlots>;
   rows.function = cpu::expert_swiglu_fast_rows_amx;
   rows.source_hash = cpu::expert_fast_rows_amx_hash();
   table.insert(table.end(), {panels, rows});
   panels.op = rows.op = Op::kExpertMatmulCombine;
   panels.function = cpu::expert_combine_fast_amx;
-  rows.scratch_bytes = panels.scratch_bytes;
   rows.function = cpu::expert_combine_fast_rows_amx;
   table.insert(table.end(), {panels, rows});
 }
