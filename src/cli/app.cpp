@@ -203,6 +203,7 @@ int run_cli(int argc, char** argv) {
   add_plan_command(cli);
   add_synth_command(cli);
   add_oracle_command(cli);
+  add_tune_command(cli);
   add_ab_command(cli);
   add_queue_command(cli);
   add_ledger_command(cli);

@@ -39,6 +39,7 @@ void add_bench_command(Cli& cli);
 void add_plan_command(Cli& cli);
 void add_synth_command(Cli& cli);
 void add_oracle_command(Cli& cli);
+void add_tune_command(Cli& cli);
 void add_ab_command(Cli& cli);
 void add_queue_command(Cli& cli);
 void add_ledger_command(Cli& cli);

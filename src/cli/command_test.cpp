@@ -123,6 +123,7 @@ TEST(Command, PrintsHelpForEveryCommand) {
                                                           {"run"},
                                                           {"bench"},
                                                           {"plan"},
+                                                          {"tune"},
                                                           {"ab"},
                                                           {"queue"},
                                                           {"check-oracle"},

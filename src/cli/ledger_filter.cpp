@@ -30,7 +30,7 @@ std::vector<std::string> verdict_words() {
         Verdict::kBroke, Verdict::kOutOfMemory}) {
     words.emplace_back(verdict_name(verdict));
   }
-  words.insert(words.end(), {"aa", "open"});
+  words.insert(words.end(), {"aa", "tune", "open"});
   return words;
 }
 

@@ -56,7 +56,7 @@ nlohmann::json list_json(const Findings& findings, ToJson to_json) {
 
 nlohmann::json entry_summary_json(const ledger::Summary& entry) {
   nlohmann::json json = {{"id", entry.id},
-                         {"kind", entry.kind == ledger::EntryKind::kFloor ? "aa" : "ab"},
+                         {"kind", ledger::entry_kind_name(entry.kind)},
                          {"verdict", nullptr},
                          {"effect", nullptr},
                          {"metric", entry.metric},

@@ -56,6 +56,7 @@ std::string verdict_sentence(const Entry& entry) {
     return fmt::format("identical arms on purpose: {} the noise band",
                        rounds == 1 ? "1 round feeds" : fmt::format("{} rounds feed", rounds));
   }
+  if (entry.idea.kind == ledger::EntryKind::kTuning) return "a sweep, which gives none";
   if (!entry.verdict) return entry.imported ? "none was reported" : "no verdict yet";
   const std::string word(verdict_name(entry.verdict->verdict));
   const std::string sentence = experiment::verdict_sentence(entry);
@@ -255,6 +256,8 @@ void add_history(Page& page, const Entry& entry, const PageContext& context) {
     page.lines("figures", reported_series(entry));
     page.field("imported", fmt::format("reported by {}, not measured here", entry.import_source));
   }
+  page.lines("table", tuned_table(entry));
+  page.lines("rules", tuned_rules(entry));
   add_status(page, entry, context.chain);
   page.field("forced", entry.idea.force_reason);
   page.field("unfinished", fmt::format("{}", fmt::join(entry.unfinished_because(), ", ")));
@@ -272,7 +275,7 @@ void add_history(Page& page, const Entry& entry, const PageContext& context) {
 }  // namespace
 
 std::string verdict_text(const Summary& entry) {
-  if (entry.kind == ledger::EntryKind::kFloor) return "aa";
+  if (entry.kind != ledger::EntryKind::kComparison) return std::string(entry_kind_name(entry.kind));
   return entry.verdict ? std::string(verdict_name(*entry.verdict)) : "open";
 }
 

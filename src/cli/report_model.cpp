@@ -123,6 +123,7 @@ Group group_of(const Entry& entry) {
   if (entry.imported) return Group::kReported;
   if (entry.status == EntryStatus::kOverturned) return Group::kOverturned;
   if (entry.idea.kind == ledger::EntryKind::kFloor) return Group::kFloor;
+  if (entry.idea.kind == ledger::EntryKind::kTuning) return Group::kTuning;
   return entry.verdict ? verdict_group(entry.verdict->verdict) : Group::kOpen;
 }
 
@@ -144,6 +145,8 @@ std::string group_title(Group group) {
       return std::string(verdict_name(Verdict::kOutOfMemory));
     case Group::kFloor:
       return "aa";
+    case Group::kTuning:
+      return "tune";
     case Group::kOpen:
       return "open";
     case Group::kOverturned:
@@ -161,7 +164,9 @@ std::string group_slug(Group group) {
 }
 
 std::string verdict_word(const Entry& entry) {
-  if (entry.idea.kind == ledger::EntryKind::kFloor) return "aa";
+  if (entry.idea.kind != ledger::EntryKind::kComparison) {
+    return std::string(entry_kind_name(entry.idea.kind));
+  }
   return entry.verdict ? std::string(verdict_name(entry.verdict->verdict)) : "open";
 }
 
@@ -210,6 +215,31 @@ std::vector<std::string> reported_series(const Entry& entry) {
   return texts;
 }
 
+namespace {
+
+// The texts of a list of the sweep's record.
+std::vector<std::string> tuned_texts(const Entry& entry, const char* key) {
+  std::vector<std::string> texts;
+  const auto tune = entry.idea.extra.find("tune");
+  if (tune == entry.idea.extra.end() || !tune->is_object() || !tune->contains(key)) return texts;
+  const nlohmann::json& list = (*tune)[key];
+  if (!list.is_array()) return texts;
+  for (const nlohmann::json& text : list) {
+    if (text.is_string()) texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::vector<std::string> tuned_table(const Entry& entry) {
+  return tuned_texts(entry, "table");
+}
+
+std::vector<std::string> tuned_rules(const Entry& entry) {
+  return tuned_texts(entry, "rules");
+}
+
 std::string day_of(std::string_view time) {
   return std::string(time.substr(0, 10));
 }
@@ -233,6 +263,8 @@ std::string sentence_of(const Entry& entry) {
     return fmt::format("Identical arms on purpose: {} {} the noise band; never a verdict",
                        counted(rounds, "round"), rounds == 1 ? "feeds" : "feed");
   }
+  if (entry.idea.kind == ledger::EntryKind::kTuning)
+    return "A sweep: a table and rules, no verdict";
   if (entry.verdict) return verdict_sentence(entry);
   if (entry.imported) return "No verdict was reported";
   if (rounds == 0) return "No verdict yet: nothing was measured";

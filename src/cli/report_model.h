@@ -25,11 +25,12 @@ enum class Group {
   kBroke,
   kOutOfMemory,
   kFloor,       // identical arms: no verdict
+  kTuning,      // sweeps: no verdict either
   kOpen,        // no verdict yet
   kOverturned,  // measured here and wrong
   kReported,    // imported, whatever its verdict
 };
-inline constexpr int kGroups = 11;
+inline constexpr int kGroups = 12;
 
 [[nodiscard]] Group group_of(const ledger::Entry& entry);
 [[nodiscard]] std::string group_title(Group group);  // "WON", "aa", "reported"
@@ -42,7 +43,7 @@ struct Metric {
 };
 using Metrics = std::map<std::string, Metric>;
 
-// The verdict's own word, "aa", or "open".
+// The verdict's own word, "aa", "tune", or "open".
 [[nodiscard]] std::string verdict_word(const ledger::Entry& entry);
 // "prefill.tile_order row -> band8"; "identical arms".
 [[nodiscard]] std::string arms_of(const ledger::Entry& entry);
@@ -53,6 +54,9 @@ using Metrics = std::map<std::string, Metric>;
 // Of each series that an import of another tool's file kept, "sort/8: median 12.50 ms of 9
 // samples", and what their medians say.
 [[nodiscard]] std::vector<std::string> reported_series(const ledger::Entry& entry);
+// What a sweep kept: the lines of its table, and the rules that were made of it.
+[[nodiscard]] std::vector<std::string> tuned_table(const ledger::Entry& entry);
+[[nodiscard]] std::vector<std::string> tuned_rules(const ledger::Entry& entry);
 [[nodiscard]] std::string day_of(std::string_view time);
 
 // May a reader compare the arms of this entry? Not where a verdict says that the numbers are none.

@@ -55,6 +55,7 @@ std::optional<std::string> condition_met(const Entry& entry, const Facts& now) {
 std::string why_not_blocking(const Entry& entry, const Query& query) {
   if (entry.imported) return "its figures were reported elsewhere, not measured here";
   if (entry.status == EntryStatus::kOverturned) return "it was overturned: " + entry.status_reason;
+  if (entry.idea.kind == EntryKind::kTuning) return "it is a sweep, which gives no verdict";
   if (!entry.verdict) return "it has no verdict yet";
   if (entry.status == EntryStatus::kReopened) return "it was reopened: " + entry.status_reason;
   switch (entry.verdict->verdict) {
@@ -84,7 +85,8 @@ std::string why_not_blocking(const Entry& entry, const Query& query) {
 }
 
 bool takes_rounds(const Entry& entry) {
-  return !entry.imported && entry.status != EntryStatus::kOverturned &&
+  return !entry.imported && entry.idea.kind != EntryKind::kTuning &&
+         entry.status != EntryStatus::kOverturned &&
          (!entry.verdict || entry.verdict->verdict == Verdict::kInconclusive);
 }
 
@@ -182,7 +184,9 @@ std::string near_text(const NearFinding& near) {
 
 std::string summarize(const Entry& entry) {
   std::string text;
-  if (!entry.verdict) {
+  if (entry.idea.kind == EntryKind::kTuning) {
+    text = fmt::format("a sweep, which gives no verdict, from {}", day(entry.created));
+  } else if (!entry.verdict) {
     text = fmt::format("{}, {}, no verdict, from {}",
                        entry.idea.kind == EntryKind::kFloor ? "identical arms" : "open",
                        counted(static_cast<int64_t>(entry.rounds.size()), "round"),

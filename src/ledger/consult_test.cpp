@@ -51,6 +51,22 @@ TEST_F(ConsultTest, AnEmptyLedgerKnowsNothing) {
   EXPECT_TRUE(answer.near.empty() && answer.stale.empty() && answer.offers.empty());
 }
 
+TEST_F(ConsultTest, ASweepNeitherBlocksNorTakesRoundsNorAVerdict) {
+  IdeaBody body;
+  body.kind = EntryKind::kTuning;
+  body.scope = test::expert_tile_scope();
+  const Event sweep = make_first_event(EventType::kIdea, encode(body), "ann", at(0)).value();
+  const Ledger ledger = fold(std::vector<Event>{sweep, test::measured(sweep.entry, "r", -0.04),
+                                                test::verdict(sweep.entry, test::lost())});
+  EXPECT_THAT(ledger.warnings, ElementsAre(HasSubstr("a sweep has no rounds"),
+                                           HasSubstr("a sweep gets no verdict")));
+  EXPECT_TRUE(ledger.entries[0].unfinished_because().empty());
+  const Consultation answer = consult(ledger.entries, query());
+  EXPECT_FALSE(answer.block || answer.join);
+  ASSERT_EQ(answer.allowed.size(), 1u);
+  EXPECT_THAT(answer.allowed[0].text, HasSubstr("a sweep, which gives no verdict"));
+}
+
 TEST_F(ConsultTest, SettledVerdictsBlock) {
   for (const Verdict verdict :
        {Verdict::kWon, Verdict::kLost, Verdict::kNeutral, Verdict::kBroke, Verdict::kOutOfMemory}) {

@@ -119,6 +119,7 @@ class Folder {
 
   Status add_round(Entry& entry, const Event& event) {
     if (entry.imported) return failed("an imported entry cannot be measured here");
+    if (entry.idea.kind == EntryKind::kTuning) return failed("a sweep has no rounds");
     TRY_ASSIGN(MeasuredBody body, decode<MeasuredBody>(event.body));
     TRY_ASSIGN(std::string content, canonical_json(event.body));
     const RoundOwner owner{entry.id, hash_hex(content)};
@@ -135,6 +136,7 @@ class Folder {
   Status add_verdict(Entry& entry, const Event& event) {
     if (entry.imported) return failed("an imported entry gets no verdict here");
     if (entry.idea.kind == EntryKind::kFloor) return failed("identical arms get no verdict");
+    if (entry.idea.kind == EntryKind::kTuning) return failed("a sweep gets no verdict");
     TRY_ASSIGN(VerdictBody body, decode<VerdictBody>(event.body));
     if (entry.verdict) carry_over(body, *entry.verdict);
     entry.verdict = std::move(body);
@@ -204,6 +206,8 @@ std::vector<std::string> Entry::unfinished_because() const {
   std::vector<std::string> reasons;
   if (idea.kind == EntryKind::kFloor) {
     if (rounds.empty()) reasons.push_back("no rounds");
+  } else if (idea.kind == EntryKind::kTuning) {
+    return reasons;
   } else if (!verdict) {
     reasons.push_back("no verdict");
   } else if (verdict->mechanism.empty()) {

@@ -24,7 +24,7 @@ Status check_entry_link(const std::string& id, const char* field) {
 
 Status check(const IdeaBody& idea) {
   const bool names_switch = !idea.scope.switch_key.empty();
-  if (idea.kind == EntryKind::kComparison && !names_switch) {
+  if (idea.kind != EntryKind::kFloor && !names_switch) {
     return failed("scope.switch is empty: expected the switch that the arms differ in");
   }
   if (idea.kind == EntryKind::kFloor && names_switch) {
@@ -101,6 +101,10 @@ Status check_json(EventType type, const nlohmann::json& json) {
 }
 
 }  // namespace
+
+std::string_view entry_kind_name(EntryKind kind) {
+  return codec::name_of(kind);
+}
 
 std::string_view verdict_name(Verdict verdict) {
   return codec::name_of(verdict);

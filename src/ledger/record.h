@@ -21,7 +21,12 @@ namespace reckon::ledger {
 using Sources = std::map<std::string, std::string>;  // variant or rule in reach -> source hash
 using Extra = nlohmann::json;  // an object; empty unless a newer version wrote more
 
-enum class EntryKind { kComparison, kFloor };  // "ab"; "aa": identical arms, never a verdict
+enum class EntryKind {
+  kComparison,  // "ab"
+  kFloor,       // "aa": identical arms, never a verdict
+  kTuning,      // "tune": a sweep that a rule file was made from; neither rounds nor a verdict
+};
+[[nodiscard]] std::string_view entry_kind_name(EntryKind kind);
 
 enum class Verdict { kWon, kLost, kNeutral, kInconclusive, kVoid, kBroke, kOutOfMemory };
 [[nodiscard]] std::string_view verdict_name(Verdict verdict);  // "WON" … "OUT-OF-MEMORY"

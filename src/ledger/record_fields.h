@@ -13,9 +13,10 @@ namespace reckon::ledger {
 
 template <>
 struct codec::Names<EntryKind> {
-  static constexpr std::array<std::pair<EntryKind, std::string_view>, 2> kTable{{
+  static constexpr std::array<std::pair<EntryKind, std::string_view>, 3> kTable{{
       {EntryKind::kComparison, "ab"},
       {EntryKind::kFloor, "aa"},
+      {EntryKind::kTuning, "tune"},
   }};
 };
 

@@ -125,7 +125,7 @@ std::string markdown_of(std::span<const Entry> entries) {
   for (const Entry& entry : entries) {
     const Summary summary = summary_of(entry);
     std::string verdict(summary.verdict ? verdict_name(*summary.verdict) : "open");
-    if (summary.kind == EntryKind::kFloor) verdict = "aa";
+    if (summary.kind != EntryKind::kComparison) verdict = entry_kind_name(summary.kind);
     if (entry.imported) verdict += " (reported)";
     std::string values;
     if (entry.verdict && entry.verdict->numbers && !entry.verdict->numbers->base_values.empty()) {
