@@ -72,6 +72,13 @@ void multiply_part(const char* x, const char* weights, int64_t tiles) {
   }
 }
 
+void zero_sums() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
+
 // The four sums to the output's rows.
 void store_panel(const MatmulArgs& args, char* sums, int64_t panel) {
   _tile_stored(0, sums, 64);
@@ -89,40 +96,43 @@ void store_panel(const MatmulArgs& args, char* sums, int64_t panel) {
   }
 }
 
-template <typename Format>
-void multiply_panel(const FewJob& job, int64_t panel, char* weights, char* sums) {
-  const auto* blocks = static_cast<const typename Format::Block*>(job.args->panels) +
-                       panel * (job.k_tiles / Format::kGroups);
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  char* waiting = nullptr;  // a part that is dequantised and not multiplied
-  char* part = weights;
-  for (int64_t first = 0; first < job.k_tiles; first += kPartTiles) {
-    dequantise_panel<Format>(blocks, first, smaller(kPartTiles, job.k_tiles - first), part);
-    stores_before_tiles();
-    if (waiting != nullptr) {
-      multiply_part(job.activations + (first - kPartTiles) * kTileBytes, waiting, kPartTiles);
-    }
-    waiting = part;
-    part = part == weights ? weights + kPartTiles * kTileBytes : weights;
-  }
-  const int64_t last = (job.k_tiles - 1) / kPartTiles * kPartTiles;
-  multiply_part(job.activations + last * kTileBytes, waiting, job.k_tiles - last);
-  store_panel(*job.args, sums, panel);
+// 8 tiles of K (or what is left) of one panel, dequantised.
+struct Part {
+  int64_t panel, first;
+  const char* weights;
+};
+
+// Multiplies a part; the last one of a panel also stores what the panel comes to.
+void finish_part(const FewJob& job, const Part& part, char* sums) {
+  if (part.first == 0) zero_sums();
+  const int64_t tiles = smaller(kPartTiles, job.k_tiles - part.first);
+  multiply_part(job.activations + part.first * kTileBytes, part.weights, tiles);
+  if (part.first + tiles == job.k_tiles) store_panel(*job.args, sums, part.panel);
 }
 
 // Task: a band of panels x all activation rows.
 template <typename Format>
 void multiply_band(void* argument, int64_t task, int thread) {
   const auto& job = *static_cast<const FewJob*>(argument);
+  const auto* blocks = static_cast<const typename Format::Block*>(job.args->panels);
+  const int64_t panel_blocks = job.k_tiles / Format::kGroups;
   const int64_t end = smaller((task + 1) * job.band, divide_up(job.args->n, kTileSide));
   char* weights = job.threads + static_cast<uint64_t>(thread) * job.thread_bytes;
+  char* sums = weights + 2 * kPartTiles * kTileBytes;
   configure_rows(job.args->rows);
+  Part waiting{};
+  char* next = weights;
   for (int64_t panel = task * job.band; panel < end; ++panel) {
-    multiply_panel<Format>(job, panel, weights, weights + 2 * kPartTiles * kTileBytes);
+    for (int64_t first = 0; first < job.k_tiles; first += kPartTiles) {
+      dequantise_panel<Format>(blocks + panel * panel_blocks, first,
+                               smaller(kPartTiles, job.k_tiles - first), next);
+      stores_before_tiles();
+      if (waiting.weights != nullptr) finish_part(job, waiting, sums);
+      waiting = {panel, first, next};
+      next = next == weights ? weights + kPartTiles * kTileBytes : weights;
+    }
   }
+  finish_part(job, waiting, sums);
   release_tiles();
 }
 
