@@ -62,7 +62,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->check(whole_number(1, kMostTokens));
   command
       .add_option("--router-skew", options.router_skew,
-                  "spread a synthetic model's rows unevenly over its experts (Zipf's exponent)")
+                  "make some experts of a synthetic model popular (Zipf's exponent)")
       ->type_name("S")
       ->check(number_from_zero());
   add_quant_options(command, options.quant);

@@ -105,7 +105,7 @@ void add_synth_command(Cli& cli) {
       ->check(whole_number(0, std::numeric_limits<int64_t>::max()));
   command
       ->add_option("--router-skew", options->router_skew,
-                   "spread rows unevenly over the experts (Zipf's exponent)")
+                   "make some experts popular (Zipf's exponent)")
       ->type_name("S")
       ->check(number_from_zero());
   command->add_option("--quant", options->quant, "none: the folder is bf16")->type_name("none");

@@ -12,8 +12,11 @@
 
 #include <cstdint>
 
-#include "kernels/device.h"
 #include "kernels/kernel.h"
+
+namespace reckon::kernels {
+struct Device;
+}  // namespace reckon::kernels
 
 namespace reckon::kernels::cpu {
 

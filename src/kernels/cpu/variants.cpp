@@ -370,7 +370,7 @@ void add_fast_expert_rows(std::vector<Variant>& table) {
   panels.scratch_bytes = expert_bytes<cpu::ActivationLayout::kSlots>;
   panels.effective = cpu::effective_expert_params;
   panels.tiling = expert_tiling;
-  panels.declines = declines_few_rows<8>;
+  panels.declines = declines_few_rows<16>;
   Variant rows = panels;
   rows.name = cpu::kFastRowsAmx;
   rows.layout = WeightLayout::kRows;
