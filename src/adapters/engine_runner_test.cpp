@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "adapters/open.h"
+#include "kernels/device.h"
 
 namespace reckon::adapters {
 namespace {
@@ -53,6 +56,48 @@ std::set<experiment::DispatchRow> all_rows(const Prediction& prediction) {
   std::set<experiment::DispatchRow> rows;
   for (const auto& row : prediction.rows) rows.insert(row.row);
   return rows;
+}
+
+// A rule file under the same path is another source once it says something else; where nothing is
+// read in prefill it is none.
+TEST(EngineRunner, KnowsTileRulesByTheirContent) {
+  if (kernels::detect_cpu().best_isa < kernels::Isa::kAmx) GTEST_SKIP() << "no kernel has tiles";
+  const std::string path = testing::TempDir() + "engine_runner_test.yaml";
+  const auto write = [&](const char* tile) {
+    std::ofstream(path)
+        << "name: t\ndate: today\nledger: unmeasured\nchunks: [8]\nshapes: []\n"
+           "when: {backend: cpu, device.vendor: v, device.isa: i, device.units: 1}\n"
+           "rules: [{op: matmul, type: any, n: 1.., k: 1.., rows: 1.., tile: "
+        << tile << "}]\n";
+  };
+  Workload workload = tiny_workload();
+  workload.phase = "prefill";
+  const Arm with_rules = arm({{"prefill.tile_rules", path}});
+  EngineRunner runner;
+  write("tall");
+  const auto tall = runner.predict(workload, with_rules);
+  ASSERT_TRUE(tall.ok()) << tall.error().message;
+  ASSERT_TRUE(tall->sources.contains("tile_rules.t"));
+  ASSERT_EQ(tall->notes.size(), 1u);
+  EXPECT_THAT(tall->notes[0], HasSubstr("tile rules t are extrapolated for "));
+  const auto measured = runner.measure(workload, with_rules);
+  ASSERT_TRUE(measured.ok()) << measured.error().message;
+  EXPECT_TRUE(std::ranges::any_of(measured->observed, [](const experiment::DispatchRow& row) {
+    return row.params == "tile=tall";
+  }));
+  const std::set<experiment::DispatchRow> predicted = all_rows(*tall);
+  for (const experiment::DispatchRow& row : measured->observed) {
+    EXPECT_TRUE(predicted.contains(row)) << row.op << " " << row.shape << " " << row.params;
+  }
+  write("wide");
+  const auto wide = runner.predict(workload, with_rules);
+  ASSERT_TRUE(wide.ok());
+  EXPECT_NE(wide->sources, tall->sources);
+  const auto decode = runner.predict(tiny_workload(), with_rules);
+  ASSERT_TRUE(decode.ok());
+  EXPECT_TRUE(decode->sources.empty());
+  std::remove(path.c_str());
+  EXPECT_FALSE(runner.predict(workload, with_rules).ok());
 }
 
 // Every chunk and remainder, with and without decode, by several kernels.

@@ -311,8 +311,8 @@ Result<ExitCode> run(const RunOptions& options) {
   for (std::string& note : engine::tile_rule_notes(session->plan().calls)) {
     notes.push_back(std::move(note));
   }
-  if (!options.quiet && !options.json) print_notes(notes);
   TRY(check_outputs(options, *session, model->checkpoint()));
+  if (!options.quiet && !options.json) print_notes(notes);
   std::string text;
   const auto sink = [&](std::string_view piece) {
     text += piece;

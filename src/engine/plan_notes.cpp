@@ -22,7 +22,7 @@ std::vector<std::string> tile_rule_notes(std::span<const PlannedCall> calls) {
     if (choice.tile_rules == nullptr) continue;
     Extrapolated& found = by_rules[choice.tile_rules->name];
     ++found.of;
-    if (choice.extrapolated.empty()) continue;
+    if (choice.extrapolated.empty() || choice.params.tile == kernels::TileShape::kAuto) continue;
     if (found.shapes++ == 0) {
       found.first = fmt::format("{}: {}", shape_text(planned.call), choice.extrapolated);
     }

@@ -130,8 +130,8 @@ TEST(Switches, AFileIsReadWhenTheSwitchIsSet) {
         << tile << "}]\n";
   };
   SwitchSet switches;
-  EXPECT_THAT(error_of(switches.set(kKey, "shiped")),
-              AllOf(HasSubstr("prefill.tile_rules: shiped: no such file"),
+  EXPECT_THAT(error_of(switches.set(kKey, "shippedd")),
+              AllOf(HasSubstr("prefill.tile_rules: shippedd: no such file"),
                     HasSubstr("did you mean 'shipped'?")));
   EXPECT_FALSE(switches.set(kKey, "").ok());
   write("high");
