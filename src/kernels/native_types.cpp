@@ -10,9 +10,8 @@ namespace reckon::kernels {
 namespace {
 
 constexpr int64_t kPrefillRows = 512;
-// Row counts at which choices change, some more than needed; and of routed experts.
+// Row counts at which choices change, and some more.
 constexpr int64_t kRowCounts[] = {1, 2, 4, 6, 8, 16, 64, 512, 2048};
-constexpr int64_t kUsualTopK = 8;
 
 OpCall matmul_call(Phase phase, DType type, int64_t n, int64_t k) {
   OpCall call;
@@ -56,30 +55,18 @@ bool reads_panels(const Backend& backend, DType type, int64_t n, int64_t k) {
 }
 
 LayoutsRead layouts_read(const Backend& backend, const SwitchSet& switches, DType type, int64_t n,
-                         int64_t k, int64_t experts) {
+                         int64_t k) {
   Planner planner(switches, backend.device(), backend.variants());
   LayoutsRead read;
-  const auto note = [&](OpCall call) {
-    const auto choice = planner.choose(call);
-    const bool panels = choice.ok() && (*choice)->layout == WeightLayout::kPanels;
-    read.panels = read.panels || panels || !choice.ok();
-    read.rows = read.rows || !panels;
-  };
   for (const Phase phase : {Phase::kPrefill, Phase::kVerify, Phase::kDecode}) {
     OpCall call = matmul_call(phase, type, n, k);
     for (const int64_t rows : kRowCounts) {
       if (phase == Phase::kDecode && rows > 1) break;
       call.rows = rows;
-      if (experts == 1) {
-        note(call);
-        continue;
-      }
-      call.groups = experts;
-      call.m = std::min<int64_t>(experts, kUsualTopK);
-      for (const Op op : {Op::kExpertMatmulSwiglu, Op::kExpertMatmulCombine}) {
-        call.op = op;
-        note(call);
-      }
+      const auto choice = planner.choose(call);
+      const bool panels = choice.ok() && (*choice)->layout == WeightLayout::kPanels;
+      read.panels = read.panels || panels || !choice.ok();
+      read.rows = read.rows || !panels;
     }
   }
   return read;

@@ -17,13 +17,12 @@ namespace reckon::kernels {
 // that laying it out is worth its memory.
 [[nodiscard]] bool reads_panels(const Backend& backend, DType type, int64_t n, int64_t k);
 
-// Which layouts of a weight the calls of a session with these switches read; of its matmuls, or
-// those of `experts` matrices [n, k] that it holds one below another where there are several. Both
-// where some call has no kernel, which is then said when the call is made.
+// Which layouts of a weight [n, k] the matmuls of a session with these switches read. Both where
+// some call has no kernel, which is then said when the call is made.
 struct LayoutsRead {
   bool rows = false, panels = false;
 };
 [[nodiscard]] LayoutsRead layouts_read(const Backend& backend, const SwitchSet& switches,
-                                       DType type, int64_t n, int64_t k, int64_t experts = 1);
+                                       DType type, int64_t n, int64_t k);
 
 }  // namespace reckon::kernels

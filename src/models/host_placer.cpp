@@ -158,10 +158,11 @@ Result<WeightPlacer::Place> HostPlacer::place(const std::string& name, WeightRol
 kernels::LayoutsRead HostPlacer::kept(const Weight& stored, DType type, int64_t experts) const {
   // A file's rows are read no more, and their pages are the file's.
   if (!is_moved(stored, type)) return {.rows = false, .panels = true};
+  // The fast kernel of packed experts multiplies their codes, and reads rows.
+  if (experts > 1) return {.rows = true, .panels = false};
   if (layouts_.both) return {.rows = true, .panels = true};
   if (!layouts_.session) return {.rows = true, .panels = false};
-  return kernels::layouts_read(backend_, *layouts_.session, type, stored.n / experts, stored.k,
-                               experts);
+  return kernels::layouts_read(backend_, *layouts_.session, type, stored.n, stored.k);
 }
 
 Status HostPlacer::fill_rows(PlacedWeight& weight, char*& next, ThreadPool& pool) {
