@@ -535,7 +535,8 @@ void Planner::follow_tile_rules(const OpCall& call, Choice& choice) const {
     KernelParams wanted = choice.params;
     wanted.tile = rule.tile;
     choice.params = choice.variant->effective(call, wanted, device_);
-    choice.rule = tile_rules_->name + ":" + std::to_string(number);
+    // A switch that changes nothing stays the rule that decided.
+    if (choice.rule != "no-effect") choice.rule = tile_rules_->name + ":" + std::to_string(number);
     choice.reason += "; " + by + " row " + std::to_string(number) + ", " + rule.text() + ": " +
                      std::string(tile_shape_name(rule.tile));
     if (choice.params.tile == TileShape::kAuto) choice.reason += ", as the kernel's own";
