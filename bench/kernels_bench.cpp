@@ -6,8 +6,9 @@
 //   kernels_bench --benchmark_filter='matmul/exact_avx2/.*/rows:1/'
 //
 // Names say op/variant/type/shape/rows/threads. bytes_per_second counts the weights once a call;
-// macs is multiply-adds a second. Weights rotate through several copies, 64 MB in all, because in a
-// real decode step each is read once and the second-level cache serves none of it.
+// macs is multiply-adds a second. lay_out_panels/type is what a load does to weights. Weights
+// rotate through several copies, 64 MB in all, because in a real decode step each is read once and
+// the second-level cache serves none of it.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -356,7 +357,26 @@ void register_row(const Variant& row, int threads) {
   }
 }
 
+// 128 rows that stay in the second-level cache, as a strip of a load does; bytes of rows.
+void bench_lay_out_panels(benchmark::State& state, DType type) {
+  constexpr int64_t kRows = 128, kColumns = 2048;
+  const int64_t bytes = kRows * row_bytes(type, kColumns);
+  const Buffer rows = random_weights(bytes);
+  const Buffer panels(panel_bytes(type, kRows, kColumns));
+  for (auto _ : state) {
+    lay_out_panels(type, rows.bytes(), kRows, kColumns, panels.bytes());
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * bytes);
+}
+
 void register_all() {
+  for (int t = 0; t < kDTypeCount; ++t) {
+    const auto type = static_cast<DType>(t);
+    if (!has_panels(type)) continue;
+    benchmark::RegisterBenchmark(("lay_out_panels/" + std::string(dtype_name(type))).c_str(),
+                                 bench_lay_out_panels, type);
+  }
   const Device device = detect_cpu();
   for (const Variant& row : all_variants()) {
     if (row.isa > device.best_isa) continue;

@@ -92,7 +92,7 @@ std::string absence(std::span<const Variant> table, const OpCall& call, Numerics
     if (first == nullptr) first = &row;
     // One that could run the call says more than one that could not.
     if (row.declines != nullptr && rejection(row, call, limit).empty()) {
-      return text + " pays (" + row.name + ": " + row.declines(call) + ")";
+      return text + " is taken (" + row.name + ": " + row.declines(call) + ")";
     }
   }
   if (first == nullptr) return text;

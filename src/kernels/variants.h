@@ -58,8 +58,8 @@ struct Variant {
   Use use = Use::kOfClass;
   // Of split-K rows: in how many parts K is multiplied.
   int64_t (*splits)(const OpCall& call) = nullptr;
-  // "" where the variant is worth running, else why a stricter class is faster for the call (one
-  // line, no subject); a switch that names the variant overrules it. Null: always.
+  // "" where the plan takes the variant by itself, else why a stricter class is better for the call
+  // (one line, no subject); a switch that names the variant overrules it. Null: always.
   std::string (*declines)(const OpCall& call) = nullptr;
 };
 

@@ -220,7 +220,7 @@ TEST_F(ExpertPlan, SaysWhatEachSettingDoes) {
 TEST_F(ExpertPlan, FewRowsAnExpertStayOnTheExactKernel) {
   const Choice few = choose(expert_call(32), {});
   EXPECT_EQ(few.variant->numerics, NumericsClass::kExact);
-  EXPECT_THAT(few.reason, HasSubstr("no fast variant of expert_matmul_swiglu for p4 pays ("
+  EXPECT_THAT(few.reason, HasSubstr("no fast variant of expert_matmul_swiglu for p4 is taken ("
                                     "fast_rows_amx: fewer than"));
   EXPECT_STREQ(choose(expert_call(32), {"prefill.expert_matmul=fast_rows_amx"}).variant->name,
                cpu::kFastRowsAmx);
