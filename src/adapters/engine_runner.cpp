@@ -89,6 +89,22 @@ Result<engine::Budget> arm_budget(const engine::LoadedModel& model, const Arm& a
   return budget;
 }
 
+// Whatever is drafted: how many tokens a pass verifies, whether any runs one alone, and how far the
+// model's own head follows, shows when drafts are made.
+Result<std::vector<kernels::OpCall>> certain_calls(const engine::LoadedModel& model,
+                                                   kernels::Planner& planner,
+                                                   const engine::SessionPlan& plan,
+                                                   engine::PassKinds passes) {
+  const bool drafts = plan.shape.verify_rows > 0;
+  passes.draft = false;
+  TRY_ASSIGN(const auto planned, engine::plan_calls(model.model(), planner, plan.shape, passes));
+  std::vector<kernels::OpCall> calls;
+  for (const engine::PlannedCall& one : planned) {
+    if (!drafts || one.call.phase == kernels::Phase::kPrefill) calls.push_back(one.call);
+  }
+  return calls;
+}
+
 }  // namespace
 
 EngineRunner::EngineRunner(std::span<const kernels::Variant> variants) : variants_(variants) {}
@@ -172,11 +188,11 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
   TRY_ASSIGN(const engine::SessionPlan plan,
              engine::plan_session(bound.model->model(), planner, bound.shape, passes,
                                   bound.model->backend()));
+  TRY_ASSIGN(const std::vector<kernels::OpCall> always,
+             certain_calls(*bound.model, planner, plan, passes));
   Prediction prediction;
-  // How many tokens a pass verifies, and whether any runs one alone, shows when drafts are made.
-  const bool drafts = plan.shape.verify_rows > 0;
   for (const engine::PlannedCall& planned : plan.calls) {
-    const bool certain = !drafts || planned.call.phase == kernels::Phase::kPrefill;
+    const bool certain = std::ranges::find(always, planned.call) != always.end();
     prediction.rows.push_back({to_text(kernels::predicted_row(planned.call, *planned.choice)),
                                planned.choice->reason, certain});
   }

@@ -142,6 +142,36 @@ TEST(EngineRunner, ObservesWhatItPredicts) {
   }
 }
 
+// A model's own head follows the passes as far as drafts need it: nowhere where nothing is
+// generated.
+TEST(EngineRunner, ObservesWhatItPredictsOfDraftHeads) {
+  for (const char* model : {"qwen3_5-s0", "qwen3_5_moe-s0"}) {
+    for (const char* depth : {"0", "1", "3", "auto"}) {
+      for (const int64_t generate : {0, 1, 7}) {
+        EngineRunner runner;
+        Workload workload = tiny_workload();
+        workload.model = std::string(RECKON_TEST_DATA) + "/golden/oracle/" + model;
+        workload.prompt = "";  // random tokens
+        workload.generate_tokens = generate;
+        const Arm drafting = arm({{"decode.mtp_depth", depth}, {"prefill.chunk", "16"}});
+        const auto prediction = runner.predict(workload, drafting);
+        ASSERT_TRUE(prediction.ok()) << prediction.error().message;
+        const auto measurement = runner.measure(workload, drafting);
+        ASSERT_TRUE(measurement.ok()) << measurement.error().message;
+        const auto certain = certain_rows(*prediction);
+        const auto possible = all_rows(*prediction);
+        const auto& observed = measurement->observed;
+        EXPECT_FALSE(certain.empty());
+        EXPECT_TRUE(std::includes(observed.begin(), observed.end(), certain.begin(), certain.end()))
+            << model << " depth " << depth << ", " << generate << " tokens";
+        EXPECT_TRUE(
+            std::includes(possible.begin(), possible.end(), observed.begin(), observed.end()))
+            << model << " depth " << depth << ", " << generate << " tokens";
+      }
+    }
+  }
+}
+
 TEST(EngineRunner, DraftsChangeThePlanAndNoToken) {
   EngineRunner runner;
   const experiment::SwitchValues drafting = {{"decode.drafter", "replay:1"},

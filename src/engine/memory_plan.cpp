@@ -303,6 +303,9 @@ bool does_without(const BufferSpec& spec, const std::set<kernels::Op>& ops) {
 Result<std::vector<PlannedCall>> plan_calls(const models::Model& model, kernels::Planner& planner,
                                             const SessionShape& shape, const PassKinds& passes) {
   const DryRun dry_run(model, shape);
+  const auto draft = [&](kernels::Recorder& recorder, int64_t rows) -> Status {
+    return passes.draft ? dry_run.draft(recorder, rows) : Status();
+  };
   kernels::Recorder recorder(planner);
   const std::vector<int64_t> full_chunk{shape.chunk};
   for (const int64_t rows : passes.prefill_rows.empty() ? full_chunk : passes.prefill_rows) {
@@ -311,15 +314,15 @@ Result<std::vector<PlannedCall>> plan_calls(const models::Model& model, kernels:
                                      rows, shape.chunk));
     }
     TRY(dry_run.prefill(recorder, rows));
-    TRY(dry_run.draft(recorder, rows));
+    TRY(draft(recorder, rows));
   }
   if (passes.decode) TRY(dry_run.decode(recorder));
-  if (passes.decode) TRY(dry_run.draft(recorder, 1));
+  if (passes.decode) TRY(draft(recorder, 1));
   if (passes.pick) TRY(dry_run.pick(recorder));
   for (int64_t rows = 1; rows <= shape.verify_rows; ++rows) {
     TRY(dry_run.verify(recorder, rows));
     if (passes.pick && rows > 1) TRY(dry_run.pick(recorder, rows));
-    TRY(dry_run.draft(recorder, rows));
+    TRY(draft(recorder, rows));
   }
   std::vector<PlannedCall> calls;
   for (const auto& [call, count] : recorder.calls()) {

@@ -52,6 +52,7 @@ struct PassKinds {
   std::vector<int64_t> prefill_rows;
   bool decode = true;
   bool pick = true;
+  bool draft = true;  // those of the model's own head, where the shape has it
 };
 
 // Which row counts a prefill of `tokens` in chunks of `chunk` has: {chunk, remainder}.

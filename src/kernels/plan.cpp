@@ -436,6 +436,11 @@ Planner::Planner(SwitchSet switches, Device device, std::span<const Variant> tab
 }
 
 bool Planner::fuses(const OpCall& call) const {
+  if (const auto known = fuses_.find(call); known != fuses_.end()) return known->second;
+  return fuses_.emplace(call, decide_fuses(call)).first->second;
+}
+
+bool Planner::decide_fuses(const OpCall& call) const {
   const Forcing own = forcing(switches_, call);
   if (own.variant == "parts") return false;
   if (own.key == "prefill.matmul") return has_row(table_, call.op, own.variant);

@@ -64,6 +64,7 @@ class Planner {
 
  private:
   [[nodiscard]] Result<Choice> decide(const OpCall& call) const;
+  [[nodiscard]] bool decide_fuses(const OpCall& call) const;
   void follow_tile_rules(const OpCall& call, Choice& choice) const;
   [[nodiscard]] bool in_graph(const OpCall& call) const;
 
@@ -75,6 +76,7 @@ class Planner {
   std::span<const Variant> table_;
   std::shared_ptr<const TileRules> tile_rules_;  // null: none
   std::unordered_map<OpCall, Choice, CallHash> memo_;
+  mutable std::unordered_map<OpCall, bool, CallHash> fuses_;  // likewise
 };
 
 }  // namespace reckon::kernels
