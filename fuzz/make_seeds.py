@@ -172,6 +172,16 @@ def rules_seeds() -> dict[str, bytes]:
     }
 
 
+def recipe_seeds() -> dict[str, bytes]:
+    return {
+        "plain": b"when: {backend: cpu, device.isa: amx}\nledger: unmeasured\nswitches:\n"
+                 b"  - {key: prefill.chunk, value: 256, ledger: [rk-abcd, rk-efgh]}\n"
+                 b"  - {key: decode.drafter, value: 'replay:0.5'}\n",
+        "none": b"switches: []\n",
+        "twice": b"switches:\n  - {key: a, value: b}\n  - {key: a, value: b}\n",
+    }
+
+
 def tokenizer_seeds() -> dict[str, bytes]:
     """The golden tokenizers with a vocabulary of at most 300 entries."""
     seeds = {}
@@ -242,6 +252,7 @@ SEEDS = {
     "packed_file": packed_seeds,
     "quant_scheme": scheme_seeds,
     "queue": queue_seeds,
+    "recipe": recipe_seeds,
     "rules": rules_seeds,
     "safetensors": safetensors_seeds,
     "safetensors_index": index_seeds,

@@ -93,6 +93,9 @@ TEST_P(PackedCacheTest, EveryLoadGivesTheSameBits) {
       const Loaded second = load(on(options(name)));
       EXPECT_TRUE(same_bits(first.logits, plain.logits)) << name;
       EXPECT_TRUE(same_bits(second.logits, plain.logits)) << name;
+      ModelOptions one_session = on(options(name));  // which keeps panels of what it packs
+      one_session.layouts.session = kernels::SwitchSet();
+      EXPECT_TRUE(same_bits(load(one_session).logits, plain.logits)) << name;
       EXPECT_EQ(fs::last_write_time(paths(name)[0]), written) << name;
       EXPECT_EQ(without_kept(first.notes), plain.notes);
       EXPECT_EQ(second.notes, plain.notes);
