@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/regular_file.h"
+#include "base/text.h"
 #include "base/yaml_tree.h"
 #include "kernels/variants.h"
 
@@ -78,9 +79,10 @@ std::string isa_of(const Device& device) {
 Status Recipe::apply(const Device& device, SwitchSet& switches) const {
   const std::string here = isa_of(device);
   if ((!backend.empty() && backend != device.backend) || (!isa.empty() && isa != here)) {
-    return usage_error(path + ": a recipe for " + (backend.empty() ? "any backend" : backend) +
-                       (isa.empty() ? "" : " with " + isa) + "; this is " + device.backend +
-                       " with " + here);
+    return usage_error(path + ": a recipe for " +
+                       (backend.empty() ? "any backend" : one_line(backend)) +
+                       (isa.empty() ? "" : " with " + one_line(isa)) + "; this is " +
+                       device.backend + " with " + here);
   }
   for (const Setting& setting : settings) {
     const Status set = switches.set(setting.key, setting.value);

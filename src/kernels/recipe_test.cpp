@@ -47,6 +47,15 @@ TEST(Recipe, IsRefusedOnAnotherDevice) {
   EXPECT_EQ(applied.error().message, "r.yaml: a recipe for cpu with amx; this is cpu with avx2");
 }
 
+TEST(Recipe, IsRefusedInOneLine) {
+  const auto recipe = parse_recipe("when: {backend: \"a\\nb\"}\nswitches: []\n", "r.yaml");
+  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+  SwitchSet switches;
+  const Status applied = recipe->apply(machine(Isa::kAvx2), switches);
+  ASSERT_FALSE(applied.ok());
+  EXPECT_EQ(applied.error().message.find('\n'), std::string::npos);
+}
+
 TEST(Recipe, NamesTheLineOfAMistake) {
   EXPECT_THAT(error_of("switches:\n  - {key: prefill.chunk}\n").message,
               HasSubstr("r.yaml:2: 'value' is missing"));
