@@ -285,8 +285,8 @@ void add_tune_command(Cli& cli) {
       "The rules are used by --set prefill.tile_rules=rules/mine.yaml.");
   command->callback([&cli, options] {
     std::ranges::sort(options->tune.chunks);
-    const auto [first, last] = std::ranges::unique(options->tune.chunks);
-    options->tune.chunks.erase(first, last);
+    std::vector<int64_t>& chunks = options->tune.chunks;
+    chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
     cli.action = [&cli, options] { return tune(cli, *options); };
   });
 }

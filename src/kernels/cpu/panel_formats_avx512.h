@@ -13,20 +13,20 @@
 namespace reckon::kernels::cpu {
 namespace {
 
-__m512i load_codes(const void* p) {
+inline __m512i load_codes(const void* p) {
   return _mm512_loadu_si512(p);
 }
 
-__m512 load_halves(const uint16_t* p) {
+inline __m512 load_halves(const uint16_t* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 
-__m512 unsigned_bytes(const uint8_t* p) {
+inline __m512 unsigned_bytes(const uint8_t* p) {
   return _mm512_cvtepi32_ps(
       _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 }
 
-__m512i signed_bytes(const int8_t* p) {
+inline __m512i signed_bytes(const int8_t* p) {
   return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
 
