@@ -1,6 +1,8 @@
 #include "base/regular_file.h"
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 
 namespace reckon {
@@ -24,6 +26,20 @@ std::string why_not_a_file(const std::string& path) {
     default:
       return error ? error.message() : "is not a regular file";
   }
+}
+
+Result<std::string> read_small_file(const std::string& path, uintmax_t most_bytes) {
+  if (const std::string why = why_not_a_file(path); !why.empty()) {
+    return usage_error(path + ": " + why);
+  }
+  std::error_code error;
+  if (std::filesystem::file_size(path, error) > most_bytes) {
+    return usage_error(path + ": larger than " + std::to_string(most_bytes) + " bytes");
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) return failed(path + ": cannot be read");
+  return text;
 }
 
 }  // namespace reckon

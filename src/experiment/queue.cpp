@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
-#include <iterator>
 #include <set>
 
 #include "base/regular_file.h"
@@ -35,20 +33,6 @@ const Keys kWorkloadKeys{"phase",    "prompt", "prompt_file", "prompt_tokens",
 
 constexpr int64_t kMaximumTokens = int64_t{1} << 24;
 
-Result<std::string> read_file(const std::string& path, size_t limit) {
-  if (const std::string why = why_not_a_file(path); !why.empty()) {
-    return usage_error(fmt::format("{}: {}", path, why));
-  }
-  std::error_code failure;
-  if (std::filesystem::file_size(path, failure) > limit) {
-    return usage_error(fmt::format("{}: larger than {} bytes", path, limit));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return failed(fmt::format("{}: cannot be read", path));
-  return text;
-}
-
 // A prompt file beside the queue or in a folder above it.
 Result<std::string> read_prompt(const Fields& fields, const std::string& key,
                                 const std::string& name) {
@@ -68,7 +52,7 @@ Result<std::string> read_prompt(const Fields& fields, const std::string& key,
     folder = folder.parent_path();
     file = folder / name;
   }
-  Result<std::string> text = read_file(file.string(), kMaximumPromptBytes);
+  Result<std::string> text = read_small_file(file.string(), kMaximumPromptBytes);
   if (!text.ok()) return fields.key_error(key, text.error().message);
   if (!valid_utf8(*text)) return fields.key_error(key, fmt::format("'{}' is not UTF-8", name));
   return text;
@@ -378,7 +362,7 @@ bool names_prompt_file(std::string_view prompt) {
 }
 
 Result<Queue> load_queue(const std::string& path) {
-  TRY_ASSIGN(const std::string text, read_file(path, kMaximumQueueBytes));
+  TRY_ASSIGN(const std::string text, read_small_file(path, kMaximumQueueBytes));
   return parse_queue(text, path);
 }
 

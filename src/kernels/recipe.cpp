@@ -1,8 +1,6 @@
 #include "kernels/recipe.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "base/regular_file.h"
@@ -13,7 +11,7 @@
 namespace reckon::kernels {
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 20;
+constexpr uintmax_t kMostBytes = 1 << 20;
 
 Status expect(const std::string& path, const YamlNode& node, YamlNode::Kind kind,
               const std::string& what) {
@@ -106,13 +104,7 @@ Result<Recipe> parse_recipe(std::string_view text, const std::string& path) {
 }
 
 Result<Recipe> load_recipe(const std::string& path) {
-  if (const std::string why = why_not_a_file(path); !why.empty()) {
-    return usage_error(path + ": " + why);
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return failed(path + ": cannot be read");
-  if (text.size() > kMostBytes) return usage_error(path + ": larger than 1 MiB; expected a recipe");
+  TRY_ASSIGN(const std::string text, read_small_file(path, kMostBytes));
   return parse_recipe(text, path);
 }
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <span>
 
@@ -299,16 +297,7 @@ Result<TileRules> parse_tile_rules(std::string_view text, const std::string& pat
 }
 
 Result<std::shared_ptr<const TileRules>> load_tile_rules(const std::string& path) {
-  if (const std::string why = why_not_a_file(path); !why.empty()) {
-    return usage_error(path + ": " + why);
-  }
-  std::error_code error;
-  if (std::filesystem::file_size(path, error) > kMostFileBytes) {
-    return usage_error(path + ": larger than " + std::to_string(kMostFileBytes) + " bytes");
-  }
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return failed(path + ": cannot be read");
+  TRY_ASSIGN(const std::string text, read_small_file(path, kMostFileBytes));
   TRY_ASSIGN(TileRules rules, parse_tile_rules(text, path));
   return std::make_shared<const TileRules>(std::move(rules));
 }

@@ -4,10 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
 
 #include "base/hash.h"
 #include "base/regular_file.h"
@@ -75,20 +71,6 @@ bool names_file(std::string_view text) {
   return text.ends_with(".yaml") || text.ends_with(".yml");
 }
 
-Result<std::string> read_scheme(const std::string& path) {
-  if (const std::string why = why_not_a_file(path); !why.empty()) {
-    return usage_error(fmt::format("{}: {}", path, why));
-  }
-  std::error_code error;
-  if (std::filesystem::file_size(path, error) > kMostFileBytes) {
-    return usage_error(fmt::format("{}: larger than {} bytes", path, kMostFileBytes));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return failed(fmt::format("{}: cannot be read", path));
-  return text;
-}
-
 }  // namespace
 
 Result<QuantScheme> QuantScheme::parse(std::string_view text) {
@@ -99,7 +81,7 @@ Result<QuantScheme> QuantScheme::parse(std::string_view text) {
   }
   if (names_file(text)) {
     const std::string path(text);
-    TRY_ASSIGN(const std::string rules, read_scheme(path));
+    TRY_ASSIGN(const std::string rules, read_small_file(path, kMostFileBytes));
     return parse_rules(rules, path);
   }
   return usage_error(fmt::format("unknown quantisation '{}'; expected {} or a .yaml file", text,
