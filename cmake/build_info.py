@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes the commit and whether the sources differ from it into a header, only when it changed."""
 import argparse
-import pathlib
 import subprocess
+
+from generated import write_if_changed
 
 SOURCES = ["src", "cmake", "CMakeLists.txt", "CMakePresets.json"]
 
@@ -29,10 +30,7 @@ def main() -> None:
         f'static constexpr const char* kCommit = "{commit}";\n'
         f"static constexpr bool kDirty = {'true' if dirty else 'false'};\n"
     )
-    output = pathlib.Path(args.output)
-    if not output.is_file() or output.read_text() != text:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text)
+    write_if_changed(args.output, text)
 
 
 if __name__ == "__main__":

@@ -187,33 +187,30 @@ function(reckon_add_build_info)
     RECKON_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
 endfunction()
 
-# models/shapes/*.yaml as a header of formats, so that a copied program knows them, too.
+# Files as a header of a module that cmake/SCRIPT.py writes, so that a copied program has them, too.
+function(reckon_add_generated module script header)
+  set(writer ${PROJECT_SOURCE_DIR}/cmake/${script}.py)
+  set(output ${PROJECT_BINARY_DIR}/generated/${module}/${header})
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND Python3::Interpreter ${writer} --output ${output} ${ARGN}
+    DEPENDS ${writer} ${PROJECT_SOURCE_DIR}/cmake/generated.py ${ARGN}
+    COMMENT "Writing ${header}"
+    VERBATIM)
+  target_sources(reckon_${module} PRIVATE ${output})
+endfunction()
+
+# models/shapes/*.yaml as a header of formats.
 function(reckon_add_shapes)
   file(GLOB shapes CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/models/shapes/*.yaml)
-  set(script ${PROJECT_SOURCE_DIR}/cmake/shapes.py)
-  set(header ${PROJECT_BINARY_DIR}/generated/formats/shapes_generated.h)
-  add_custom_command(
-    OUTPUT ${header}
-    COMMAND Python3::Interpreter ${script} --output ${header} ${shapes}
-    DEPENDS ${script} ${shapes}
-    COMMENT "Reading models/shapes"
-    VERBATIM)
-  target_sources(reckon_formats PRIVATE ${header})
+  reckon_add_generated(formats shapes shapes_generated.h ${shapes})
 endfunction()
 
 # The shipped tile rules, rules/BACKEND-*.yaml, as a header of kernels.
 function(reckon_add_tile_rules)
   file(GLOB rules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rules/cpu-*.yaml
        ${PROJECT_SOURCE_DIR}/rules/cuda-*.yaml)
-  set(script ${PROJECT_SOURCE_DIR}/cmake/tile_rules.py)
-  set(header ${PROJECT_BINARY_DIR}/generated/kernels/tile_rules_generated.h)
-  add_custom_command(
-    OUTPUT ${header}
-    COMMAND Python3::Interpreter ${script} --output ${header} ${rules}
-    DEPENDS ${script} ${rules}
-    COMMENT "Reading rules"
-    VERBATIM)
-  target_sources(reckon_kernels PRIVATE ${header})
+  reckon_add_generated(kernels tile_rules tile_rules_generated.h ${rules})
 endfunction()
 
 # bench/measure_study.cpp, which needs nothing but measure, and leave_out.cpp; one program a bench/*_bench.cpp, where

@@ -10,6 +10,8 @@ import json
 import pathlib
 import re
 
+from generated import write_if_changed
+
 LINE = re.compile(r"^( *)([A-Za-z_][\w.-]*):(?: +(\S.*?))?$")
 WORD = re.compile(r"^[A-Za-z][\w.+-]*$")
 
@@ -60,10 +62,7 @@ def main() -> None:
         config = {"model_type": shape["family"], **shape["config"]}
         text += f'    {{"{shape["name"]}", R"json({json.dumps(config)})json"}},\n'
     text += "};\n"
-    output = pathlib.Path(args.output)
-    if not output.is_file() or output.read_text(encoding="utf-8") != text:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf-8")
+    write_if_changed(args.output, text)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ changed: programs carry them. What they say is read, and checked, by kernels/til
 import argparse
 import pathlib
 
+from generated import write_if_changed
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -21,10 +23,7 @@ def main() -> None:
     if not args.files:
         text += "    {nullptr, nullptr},\n"
     text += "};\n"
-    output = pathlib.Path(args.output)
-    if not output.is_file() or output.read_text(encoding="utf-8") != text:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf-8")
+    write_if_changed(args.output, text)
 
 
 if __name__ == "__main__":
