@@ -96,8 +96,11 @@ Result<std::vector<kernels::OpCall>> certain_calls(const engine::LoadedModel& mo
                                                    const engine::SessionPlan& plan,
                                                    engine::PassKinds passes) {
   const bool drafts = plan.shape.verify_rows > 0;
-  passes.draft = false;
-  TRY_ASSIGN(const auto planned, engine::plan_calls(model.model(), planner, plan.shape, passes));
+  std::vector<engine::PlannedCall> planned = plan.calls;
+  if (plan.shape.drafts) {
+    passes.draft = false;
+    TRY_ASSIGN(planned, engine::plan_calls(model.model(), planner, plan.shape, passes));
+  }
   std::vector<kernels::OpCall> calls;
   for (const engine::PlannedCall& one : planned) {
     if (!drafts || one.call.phase == kernels::Phase::kPrefill) calls.push_back(one.call);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kernels/panels.h"
-#include "kernels/plan.h"
 #include "tensor/dtype.h"
 
 namespace reckon::kernels {
@@ -54,9 +53,7 @@ bool reads_panels(const Backend& backend, DType type, int64_t n, int64_t k) {
          });
 }
 
-LayoutsRead layouts_read(const Backend& backend, const SwitchSet& switches, DType type, int64_t n,
-                         int64_t k) {
-  Planner planner(switches, backend.device(), backend.variants());
+LayoutsRead layouts_read(Planner& planner, DType type, int64_t n, int64_t k) {
   LayoutsRead read;
   for (const Phase phase : {Phase::kPrefill, Phase::kVerify, Phase::kDecode}) {
     OpCall call = matmul_call(phase, type, n, k);

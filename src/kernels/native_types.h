@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "kernels/backend.h"
-#include "kernels/switches.h"
+#include "kernels/plan.h"
 
 namespace reckon::kernels {
 
@@ -17,12 +17,11 @@ namespace reckon::kernels {
 // that laying it out is worth its memory.
 [[nodiscard]] bool reads_panels(const Backend& backend, DType type, int64_t n, int64_t k);
 
-// Which layouts of a weight [n, k] the matmuls of a session with these switches read. Both where
+// Which layouts of a weight [n, k] the matmuls of a session read that plans like this. Both where
 // some call has no kernel, which is then said when the call is made.
 struct LayoutsRead {
   bool rows = false, panels = false;
 };
-[[nodiscard]] LayoutsRead layouts_read(const Backend& backend, const SwitchSet& switches,
-                                       DType type, int64_t n, int64_t k);
+[[nodiscard]] LayoutsRead layouts_read(Planner& planner, DType type, int64_t n, int64_t k);
 
 }  // namespace reckon::kernels

@@ -160,9 +160,9 @@ kernels::LayoutsRead HostPlacer::kept(const Weight& stored, DType type, int64_t 
   if (!is_moved(stored, type)) return {.rows = false, .panels = true};
   // The fast kernel of packed experts multiplies their codes, and reads rows.
   if (experts > 1) return {.rows = true, .panels = false};
-  if (layouts_.both) return {.rows = true, .panels = true};
-  if (!layouts_.session) return {.rows = true, .panels = false};
-  return kernels::layouts_read(backend_, *layouts_.session, type, stored.n, stored.k);
+  if (keeps_both_) return {.rows = true, .panels = true};
+  if (!planner_) return {.rows = true, .panels = false};
+  return kernels::layouts_read(*planner_, type, stored.n, stored.k);
 }
 
 Status HostPlacer::fill_rows(PlacedWeight& weight, char*& next, ThreadPool& pool) {

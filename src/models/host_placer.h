@@ -14,6 +14,7 @@
 #include "base/thread_pool.h"
 #include "kernels/backend.h"
 #include "kernels/native_types.h"
+#include "kernels/plan.h"
 #include "kernels/switches.h"
 #include "models/quant_scheme.h"
 #include "models/weight_placer.h"
@@ -36,8 +37,10 @@ class HostPlacer final : public WeightPlacer {
   // The backend reads the host's memory and outlives the placer.
   explicit HostPlacer(QuantScheme scheme = {},
                       const kernels::Backend& backend = kernels::cpu_backend(),
-                      HostLayouts layouts = {})
-      : scheme_(std::move(scheme)), backend_(backend), layouts_(std::move(layouts)) {}
+                      const HostLayouts& layouts = {})
+      : scheme_(std::move(scheme)), backend_(backend), keeps_both_(layouts.both) {
+    if (layouts.session) planner_.emplace(*layouts.session, backend.device(), backend.variants());
+  }
 
   [[nodiscard]] uint64_t allocated_bytes() const override { return memory_.total_bytes(); }
 
@@ -56,7 +59,9 @@ class HostPlacer final : public WeightPlacer {
 
   QuantScheme scheme_;
   const kernels::Backend& backend_;
-  HostLayouts layouts_;
+  bool keeps_both_;
+  // Of the session that it is for, asked once for each shape: models have many weights of one.
+  mutable std::optional<kernels::Planner> planner_;
   ArenaSet memory_;  // at most one buffer
   // Of that buffer: a decode step streams all of it, and through small pages a third slower.
   std::optional<LargePages> large_pages_;

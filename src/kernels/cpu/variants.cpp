@@ -302,6 +302,14 @@ Variant matmul_row(const char* name, Isa isa, MatmulFn function, const char* sou
   return variant;
 }
 
+// The row under another name, run by another function.
+Variant run_by(Variant row, const char* name, KernelFn function, const char* source_hash) {
+  row.name = name;
+  row.function = function;
+  row.source_hash = source_hash;
+  return row;
+}
+
 // The two ops of experts by one file of kernels, like its matmul.
 struct ExpertFunctions {
   ExpertMatmulSwigluFn swiglu;
@@ -328,42 +336,31 @@ void add_expert_rows(std::vector<Variant>& table, const Variant& matmul,
 
 // `panels` and `fast` are the exact and the fast matmul over panels.
 void add_special_matmuls(std::vector<Variant>& table, const Variant& panels, const Variant& fast) {
-  Variant chunked = panels;
-  chunked.name = cpu::kGemvChunked;
+  Variant chunked =
+      run_by(panels, cpu::kGemvChunked, cpu::matmul_gemv_chunked, cpu::matmul_gemv_chunked_hash());
   chunked.use = Use::kNamed;
-  chunked.function = cpu::matmul_gemv_chunked;
-  chunked.source_hash = cpu::matmul_gemv_chunked_hash();
-  Variant split = panels;
-  split.name = cpu::kSplitKExact;
+  Variant split = run_by(panels, cpu::kSplitKExact, cpu::matmul_split_k_exact,
+                         cpu::matmul_split_k_exact_hash());
   split.use = Use::kSplitK;
   split.splits = exact_splits;
   split.tiling = parts_of_k<exact_splits>;
   split.scratch_bytes = split_k_exact_bytes;
-  split.function = cpu::matmul_split_k_exact;
-  split.source_hash = cpu::matmul_split_k_exact_hash();
-  Variant stream = panels;
-  stream.name = cpu::kStreamAvx512;
+  Variant stream =
+      run_by(panels, cpu::kStreamAvx512, cpu::matmul_stream, cpu::matmul_stream_hash());
   stream.numerics = NumericsClass::kFast;
   stream.use = Use::kStream;
   stream.supports = supports_stream;
   stream.scratch_bytes = stream_bytes;
-  stream.function = cpu::matmul_stream;
-  stream.source_hash = cpu::matmul_stream_hash();
-  Variant split_fast = fast;
-  split_fast.name = cpu::kSplitKFast;
+  Variant split_fast =
+      run_by(fast, cpu::kSplitKFast, cpu::matmul_split_k_fast, cpu::matmul_split_k_fast_hash());
   split_fast.use = Use::kSplitK;
   split_fast.splits = fast_splits;
   split_fast.tiling = parts_of_k<fast_splits>;
   split_fast.scratch_bytes = split_k_fast_bytes;
-  split_fast.function = cpu::matmul_split_k_fast;
-  split_fast.source_hash = cpu::matmul_split_k_fast_hash();
-  Variant few = fast;
-  few.name = cpu::kFastFewAmx;
+  Variant few = run_by(fast, cpu::kFastFewAmx, cpu::matmul_fast_few, cpu::matmul_fast_few_hash());
   few.supports = supports_few;
   few.scratch_bytes = few_bytes;
   few.preference = prefers_few;
-  few.function = cpu::matmul_fast_few;
-  few.source_hash = cpu::matmul_fast_few_hash();
   table.insert(table.end(), {chunked, split, stream, split_fast, few});
 }
 
@@ -438,23 +435,18 @@ std::vector<Variant> make_table() {
   panels.supports = supports_panels;
   panels.scratch_bytes = panel_matmul_bytes;
   panels.preference = prefers_panels;
-  Variant panels_avx2 = panels;
-  panels_avx2.name = cpu::kExactPanelsAvx2;
+  Variant panels_avx2 = run_by(panels, cpu::kExactPanelsAvx2, cpu::matmul_exact_panels_avx2,
+                               cpu::matmul_exact_panels_avx2_hash());
   panels_avx2.isa = Isa::kAvx2;
   panels_avx2.supports = supports_narrow_panels;
   panels_avx2.preference = prefers_panels_avx2;
-  panels_avx2.function = cpu::matmul_exact_panels_avx2;
-  panels_avx2.source_hash = cpu::matmul_exact_panels_avx2_hash();
-  Variant fast = panels;
-  fast.name = cpu::kFastAmx;
+  Variant fast = run_by(panels, cpu::kFastAmx, cpu::matmul_fast_amx, cpu::matmul_fast_amx_hash());
   fast.numerics = NumericsClass::kFast;
   fast.isa = Isa::kAmx;
   fast.declines = declines_packed;
   fast.scratch_bytes = fast_matmul_bytes;
   fast.effective = effective_fast_matmul;
   fast.tiling = fast_matmul_tiling;
-  fast.function = cpu::matmul_fast_amx;
-  fast.source_hash = cpu::matmul_fast_amx_hash();
   Variant attention = exact_row(Op::kAttention, cpu::kExactAvx2, Isa::kAvx2,
                                 cpu::attention_exact_avx2, cpu::attention_exact_avx2_hash());
   attention.supports = supports_attention;
