@@ -92,31 +92,10 @@ void configure_for(const RowTiles& rows) {
   }
 }
 
-void start_sums(bool adds, char* sums, int64_t next_rows) {
-  if (adds) {
-    _tile_loadd(0, sums, 64);
-    _tile_loadd(1, sums + kTileBytes, 64);
-    _tile_loadd(2, sums + next_rows, 64);
-    _tile_loadd(3, sums + next_rows + kTileBytes, 64);
-  } else {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-  }
-}
-
-void store_sums(char* sums, int64_t next_rows) {
-  _tile_stored(0, sums, 64);
-  _tile_stored(1, sums + kTileBytes, 64);
-  _tile_stored(2, sums + next_rows, 64);
-  _tile_stored(3, sums + next_rows + kTileBytes, 64);
-}
-
 // sums (+)= two tiles of rows x 2 panels; those of the second one are `next_rows` bytes on.
 void multiply_pair(const RowTiles& rows, const char* weights, const Part& part, char* sums) {
   constexpr int64_t kNextRows = kExpertBand * kTileBytes;
-  start_sums(part.first > 0, sums, kNextRows);
+  start_sums(part.first > 0, sums, kTileBytes, kNextRows);
   const char* second = rows.x + part.tiles * kTileBytes;
   const char* second_weights = weights + part.tiles * kTileBytes;
   for (int64_t t = 0; t < part.tiles; ++t) {
@@ -129,14 +108,14 @@ void multiply_pair(const RowTiles& rows, const char* weights, const Part& part, 
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
   }
-  store_sums(sums, kNextRows);
+  store_sums(sums, kTileBytes, kNextRows);
 }
 
 // sums (+)= one tile of rows x 4 panels.
 void multiply_one(const RowTiles& rows, const char* weights, const Part& part, char* sums) {
   constexpr int64_t kNextPanels = 2 * kTileBytes;
   const int64_t panel = part.tiles * kTileBytes;
-  start_sums(part.first > 0, sums, kNextPanels);
+  start_sums(part.first > 0, sums, kTileBytes, kNextPanels);
   for (int64_t t = 0; t < part.tiles; ++t) {
     const char* w = weights + t * kTileBytes;
     _tile_loadd(4, rows.x + t * rows.heights[0] * kRowBytes, 64);
@@ -149,7 +128,7 @@ void multiply_one(const RowTiles& rows, const char* weights, const Part& part, c
     _tile_dpbf16ps(2, 4, 7);
     _tile_dpbf16ps(3, 4, 5);
   }
-  store_sums(sums, kNextPanels);
+  store_sums(sums, kTileBytes, kNextPanels);
 }
 
 // All slots of the task over its band. Panels beyond the last one, of what the memory holds, fill
@@ -195,20 +174,10 @@ MatmulWork work_of(const Job& job) {
 MatmulWork plan(Job& job, int /*threads*/) {
   job.groups = activation_groups(job.args->weight_type, job.args->k);
   job.slots = slots_of(job.args->rows, job.args->params);
-  switch (job.args->weight_type) {
-    case DType::kQ4_0:
-      return work_of<PanelWeights<PanelsQ4_0>>(job);
-    case DType::kQ4_1:
-      return work_of<PanelWeights<PanelsQ4_1>>(job);
-    case DType::kQ8_0:
-      return work_of<PanelWeights<PanelsQ8_0>>(job);
-    case DType::kQ4_K:
-      return work_of<PanelWeights<PanelsQ4_K>>(job);
-    case DType::kQ6_K:
-      return work_of<PanelWeights<PanelsQ6_K>>(job);
-    default:
-      return {};  // the table does not support it
-  }
+  MatmulWork work;
+  with_panel_format(job.args->weight_type,
+                    [&]<typename Format>(Format) { work = work_of<PanelWeights<Format>>(job); });
+  return work;
 }
 
 constexpr ExpertKernel kExperts{ActivationLayout::kSlots, plan, swiglu_columns_avx2};

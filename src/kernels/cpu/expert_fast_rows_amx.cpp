@@ -206,10 +206,7 @@ const char* x_tile(const Pass& pass, int rows, int64_t block, int64_t tile, int6
 
 // Two tiles of rows x 2 panels.
 void multiply_pair(const Pass& pass, int64_t block, char* products) {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  zero_sums();
   for (int64_t t = 0; t < kBlockTiles; ++t) {
     const char* weights = pass.weights + (block * kBlockTiles + t) * kTileBytes;
     _tile_loadd(6, weights, 64);
@@ -223,18 +220,12 @@ void multiply_pair(const Pass& pass, int64_t block, char* products) {
       _tile_dpbf16ps(3, 5, 7);
     }
   }
-  _tile_stored(0, products, 64);
-  _tile_stored(1, products + kTileBytes, 64);
-  _tile_stored(2, products + 2 * kTileBytes, 64);
-  _tile_stored(3, products + 3 * kTileBytes, 64);
+  store_sums(products, kTileBytes, 2 * kTileBytes);
 }
 
 // One tile of rows x 4 panels.
 void multiply_one(const Pass& pass, int64_t block, char* products) {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  zero_sums();
   for (int64_t t = 0; t < kBlockTiles; ++t) {
     const char* weights = pass.weights + (block * kBlockTiles + t) * kTileBytes;
     for (int64_t part = 0; part < kParts; ++part) {
@@ -249,10 +240,7 @@ void multiply_one(const Pass& pass, int64_t block, char* products) {
       _tile_dpbf16ps(3, 4, 7);
     }
   }
-  _tile_stored(0, products, 64);
-  _tile_stored(1, products + kTileBytes, 64);
-  _tile_stored(2, products + 2 * kTileBytes, 64);
-  _tile_stored(3, products + 3 * kTileBytes, 64);
+  store_sums(products, kTileBytes, 2 * kTileBytes);
 }
 
 // sums (+)= a tile of products, scaled, and minima times the sums of activations.

@@ -33,29 +33,11 @@ namespace {
 template <typename Tile, typename Format>
 void multiply_band(void* argument, int64_t task, int thread) {
   const auto& job = *static_cast<const FastJob*>(argument);
-  const auto* blocks = static_cast<const typename Format::Block*>(job.args->panels);
-  const int64_t panel_blocks = job.k_tiles / Format::kGroups;
   const int64_t first_panel = task * job.band;
   const int64_t panels = smaller(job.band, divide_up(job.args->n, kTileSide) - first_panel);
   char* weights = job.threads + static_cast<uint64_t>(thread) * job.thread_bytes;
-  char* sums = weights + job.outputs;
-  configure_tiles();
-  for (int64_t first = 0; first < job.k_tiles; first += kPartTiles) {
-    const int64_t tiles = part_tiles(job, first);
-    for (int64_t p = 0; p < panels; ++p) {
-      dequantise_panel<Format>(blocks + (first_panel + p) * panel_blocks, first, tiles,
-                               weights + p * tiles * kTileBytes);
-    }
-    stores_before_tiles();
-    for (int64_t row = 0; row < job.row_tiles; row += Tile::kTokens) {
-      for (int64_t p = 0; p < panels; p += Tile::kPanels) {
-        Tile::multiply(activation_tiles(job, first, row), weights + p * tiles * kTileBytes, tiles,
-                       first > 0, sums + (row * job.band + p) * kTileBytes, job.band * kTileBytes);
-      }
-    }
-  }
-  release_tiles();
-  store_band(job, sums, first_panel, panels);
+  multiply_panels<Tile, Format>(job, first_panel, panels, 0, job.k_tiles, weights);
+  store_band(job, weights + job.outputs, first_panel, panels);
 }
 
 using BandTask = void (*)(void* job, int64_t task, int thread);
@@ -82,18 +64,9 @@ void matmul_fast_amx(const MatmulArgs& args, KernelContext& context) {
   const FastMatmulScratch layout =
       fast_matmul_scratch(args.rows, args.n, args.k, thread_count(context), args.params.tile);
   auto* memory = static_cast<char*>(scratch(context, layout.total));
-  FastJob job{};
-  job.args = &args;
-  job.activations = memory;
-  job.threads = memory + layout.threads;
-  job.thread_bytes = layout.thread_bytes;
-  job.outputs = layout.outputs;
-  job.band = layout.band_panels;
-  job.row_tiles = layout.row_tiles;
-  job.k_tiles = args.k / kTileColumns;
-  const int64_t bands = divide_up(divide_up(args.n, kTileSide), job.band);
+  FastJob job = fast_job(args, layout, memory);
   parallel_for(context, job.row_tiles, convert_rows, &job);
-  parallel_for(context, bands, band_task(args.params.tile, args.weight_type), &job);
+  parallel_for(context, bands_of(job), band_task(args.params.tile, args.weight_type), &job);
 }
 
 const char* matmul_fast_amx_hash() {

@@ -28,13 +28,8 @@ struct FewJob {
 
 // Sums in tiles 0 ... 3 and activations in 4 and 5 have `rows` rows, weights in 6 and 7 have 16.
 void configure_rows(int64_t rows) {
-  TileConfig config{};
-  config.palette = 1;
-  for (int t = 0; t < 8; ++t) {
-    config.row_bytes[t] = 64;
-    config.rows[t] = static_cast<uint8_t>(t < 6 ? rows : kTileSide);
-  }
-  asm volatile("ldtilecfg %0" : : "m"(config));
+  const auto r = static_cast<uint8_t>(rows);
+  configure_tiles({r, r, r, r, r, r, 16, 16});
 }
 
 // Task: one activation row to tiles.
@@ -72,19 +67,9 @@ void multiply_part(const char* x, const char* weights, int64_t tiles) {
   }
 }
 
-void zero_sums() {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-}
-
 // The four sums to the output's rows.
 void store_panel(const MatmulArgs& args, char* sums, int64_t panel) {
-  _tile_stored(0, sums, 64);
-  _tile_stored(1, sums + kTileBytes, 64);
-  _tile_stored(2, sums + 2 * kTileBytes, 64);
-  _tile_stored(3, sums + 3 * kTileBytes, 64);
+  store_sums(sums, kTileBytes, 2 * kTileBytes);
   const int64_t column = panel * kTileSide;
   for (int64_t r = 0; r < args.rows; ++r) {
     const char* from = sums + r * 64;

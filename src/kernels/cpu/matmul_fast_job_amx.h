@@ -1,5 +1,5 @@
-// What matmuls by AMX tiles of bfloat16 share: activations as tiles, the multiplication of tiles,
-// and sums that become rows of outputs.
+// What matmuls by AMX tiles of bfloat16 share: activations as tiles, and sums that become rows of
+// outputs; matmul_fast_shapes_amx.h multiplies.
 //
 // For files compiled for AMX and AVX-512 BF16 alone; the namespace has no name so that nothing in
 // it can be shared with code for another instruction set. Plain types only.
@@ -22,6 +22,24 @@ struct FastJob {
   int64_t row_tiles;  // of 16 rows, whole steps of the tile shape
   int64_t k_tiles;
 };
+
+// `memory`: of the layout's total.
+inline FastJob fast_job(const MatmulArgs& args, const FastMatmulScratch& layout, char* memory) {
+  FastJob job{};
+  job.args = &args;
+  job.activations = memory;
+  job.threads = memory + layout.threads;
+  job.thread_bytes = layout.thread_bytes;
+  job.outputs = layout.outputs;
+  job.band = layout.band_panels;
+  job.row_tiles = layout.row_tiles;
+  job.k_tiles = args.k / kTileColumns;
+  return job;
+}
+
+inline int64_t bands_of(const FastJob& job) {
+  return divide_up(divide_up(job.args->n, kTileSide), job.band);
+}
 
 inline int64_t part_tiles(const FastJob& job, int64_t first) {
   return smaller(kPartTiles, job.k_tiles - first);
@@ -51,39 +69,6 @@ inline void convert_rows(void* argument, int64_t task, int /*thread*/) {
       }
     }
   }
-}
-
-// sums (+)= 32 activation rows x 2 panels over `tiles` tiles of K. sums[0], [1]: the first 16 rows
-// by each panel; `next_rows` bytes on: the second 16.
-inline void multiply_tiles(const char* x, const char* weights, int64_t tiles, bool adds, char* sums,
-                           int64_t next_rows) {
-  if (adds) {
-    _tile_loadd(0, sums, 64);
-    _tile_loadd(1, sums + kTileBytes, 64);
-    _tile_loadd(2, sums + next_rows, 64);
-    _tile_loadd(3, sums + next_rows + kTileBytes, 64);
-  } else {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-  }
-  const char* x_end = x + tiles * kTileBytes;
-  const char* second_weights = weights + tiles * kTileBytes;
-  for (int64_t t = 0; t < tiles; ++t) {
-    _tile_loadd(4, x + t * kTileBytes, 64);
-    _tile_loadd(6, weights + t * kTileBytes, 64);
-    _tile_loadd(5, x_end + t * kTileBytes, 64);
-    _tile_loadd(7, second_weights + t * kTileBytes, 64);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
-  }
-  _tile_stored(0, sums, 64);
-  _tile_stored(1, sums + kTileBytes, 64);
-  _tile_stored(2, sums + next_rows, 64);
-  _tile_stored(3, sums + next_rows + kTileBytes, 64);
 }
 
 // The sums of a band to the output's rows.

@@ -3,7 +3,7 @@
 //
 // Only intrinsics and plain types in here: an inline function of the standard library would be
 // compiled for AVX-512 and could be the copy that a slower machine runs.
-#include "kernels/cpu/matmul_fast_job_amx.h"
+#include "kernels/cpu/matmul_fast_shapes_amx.h"
 #include "kernels/cpu/matmul_split_k.h"
 #include "kernels/cpu/matmul_split_k_fast_amx.hash.h"
 #include "kernels/cpu/split_sums_avx512.h"
@@ -41,32 +41,13 @@ template <typename Format>
 void multiply_band(void* argument, int64_t task, int thread) {
   const auto& work = *static_cast<const SplitJob*>(argument);
   const FastJob& job = work.job;
-  const auto* blocks = static_cast<const typename Format::Block*>(job.args->panels);
-  const int64_t panel_blocks = job.k_tiles / Format::kGroups;
   const int64_t part = task % work.split.parts;
   const int64_t first_panel = task / work.split.parts * job.band;
   const int64_t panels = smaller(job.band, divide_up(job.args->n, kTileSide) - first_panel);
-  const int64_t begin = part_begin(work, part);
   char* weights = job.threads + static_cast<uint64_t>(thread) * job.thread_bytes;
-  char* sums = weights + job.outputs;
-  configure_tiles();
-  for (int64_t first = begin; first < part_begin(work, part + 1); first += kPartTiles) {
-    const int64_t tiles = part_tiles(job, first);
-    for (int64_t p = 0; p < panels; ++p) {
-      dequantise_panel<Format>(blocks + (first_panel + p) * panel_blocks, first, tiles,
-                               weights + p * tiles * kTileBytes);
-    }
-    stores_before_tiles();
-    for (int64_t row = 0; row < job.row_tiles; row += 2) {
-      for (int64_t p = 0; p < panels; p += 2) {
-        multiply_tiles(activation_tiles(job, first, row), weights + p * tiles * kTileBytes, tiles,
-                       first > begin, sums + (row * job.band + p) * kTileBytes,
-                       job.band * kTileBytes);
-      }
-    }
-  }
-  release_tiles();
-  store_part(work, sums, part, first_panel, panels);
+  multiply_panels<SquareTile, Format>(job, first_panel, panels, part_begin(work, part),
+                                      part_begin(work, part + 1), weights);
+  store_part(work, weights + job.outputs, part, first_panel, panels);
 }
 
 }  // namespace
@@ -79,20 +60,12 @@ void matmul_split_k_fast(const MatmulArgs& args, KernelContext& context) {
   const SplitKScratch whole = split_k_fast_scratch(args.rows, args.n, args.k, threads);
   auto* memory = static_cast<char*>(scratch(context, whole.total));
   SplitJob work{};
-  work.job.args = &args;
-  work.job.activations = memory;
-  work.job.threads = memory + layout.threads;
-  work.job.thread_bytes = layout.thread_bytes;
-  work.job.outputs = layout.outputs;
-  work.job.band = layout.band_panels;
-  work.job.row_tiles = divide_up(args.rows, 2 * kTileSide) * 2;
-  work.job.k_tiles = args.k / kTileColumns;
+  work.job = fast_job(args, layout, memory);
   work.split = {reinterpret_cast<float*>(memory + whole.sums), args.out, fast_splits(args.k),
                 args.rows, args.n};
-  const int64_t bands = divide_up(divide_up(args.n, kTileSide), work.job.band);
   parallel_for(context, work.job.row_tiles, convert_rows, &work.job);
   with_panel_format(args.weight_type, [&]<typename Format>(Format) {
-    parallel_for(context, bands * work.split.parts, multiply_band<Format>, &work);
+    parallel_for(context, bands_of(work.job) * work.split.parts, multiply_band<Format>, &work);
   });
   parallel_for(context, sum_tasks(work.split), add_parts, &work.split);
 }

@@ -38,6 +38,32 @@ inline void release_tiles() {
   asm volatile("tilerelease");
 }
 
+// Registers 0 to 3, the sums of a step.
+inline void zero_sums() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
+
+// Two pairs of tiles of sums in memory: `next` bytes from one to the other of a pair, `next_pair`
+// from pair to pair (twice `next` where all four lie one behind the other).
+inline void store_sums(char* sums, int64_t next, int64_t next_pair) {
+  _tile_stored(0, sums, 64);
+  _tile_stored(1, sums + next, 64);
+  _tile_stored(2, sums + next_pair, 64);
+  _tile_stored(3, sums + next_pair + next, 64);
+}
+
+// What a step starts with: the sums so far, or zeros.
+inline void start_sums(bool adds, const char* sums, int64_t next, int64_t next_pair) {
+  if (!adds) return zero_sums();
+  _tile_loadd(0, sums, 64);
+  _tile_loadd(1, sums + next, 64);
+  _tile_loadd(2, sums + next_pair, 64);
+  _tile_loadd(3, sums + next_pair + next, 64);
+}
+
 // The tile loads of g++ 12 do not say that they read memory.
 inline void stores_before_tiles() {
   asm volatile("" : : : "memory");
