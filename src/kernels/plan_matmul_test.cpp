@@ -181,5 +181,18 @@ TEST(PlanSpecialMatmuls, AreNotTakenUnasked) {
   EXPECT_THAT(choose(panel_call(Phase::kPrefill, 17), {}).variant->name, StrEq("fast_amx"));
 }
 
+TEST(PlanSpecialMatmuls, APrefillOfAFewRowsIsExactUnlessAKernelIsNamed) {
+  const Choice few = choose(panel_call(Phase::kPrefill, 5), {});
+  EXPECT_THAT(few.variant->name, StrEq("exact_panels_avx512"));
+  EXPECT_THAT(few.reason, HasSubstr("fewer than 6 rows"));
+  EXPECT_THAT(choose(panel_call(Phase::kPrefill, 6), {}).variant->name, StrEq("fast_few_amx"));
+  EXPECT_THAT(choose(panel_call(Phase::kPrefill, 5), {"prefill.matmul=fast_few_amx"}).variant->name,
+              StrEq("fast_few_amx"));
+  EXPECT_THAT(choose(panel_call(Phase::kVerify, 4),
+                     {"decode.verify_kernel=fast", "decode.multi_max=2"})
+                  .variant->name,
+              StrEq("fast_few_amx"));
+}
+
 }  // namespace
 }  // namespace reckon::kernels

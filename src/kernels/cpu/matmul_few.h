@@ -24,6 +24,7 @@ void matmul_stream(const MatmulArgs& args, KernelContext& context);
 // Up to 16 rows, one tile of the processor, in the arithmetic of the fast matmul (matmul_fast.h).
 // Panels; AMX and AVX-512 BF16.
 constexpr int64_t kMostFewRows = 16;
+constexpr int64_t kFewestFastRows = 6;  // of a prefill pass; below, exact kernels are faster
 void matmul_fast_few(const MatmulArgs& args, KernelContext& context);
 [[nodiscard]] const char* matmul_fast_few_hash();
 

@@ -280,6 +280,14 @@ std::string declines_packed(const OpCall& call) {
   return pads_rows(call.weight_type) ? "bfloat16 would move small models by too much" : "";
 }
 
+// The exact kernel passes over the weights once, too, and unpacks nothing (ledger: unmeasured;
+// docs/performance-cpu.md, A few rows). A verify that is to be fast stays fast.
+std::string declines_matmul(const OpCall& call) {
+  const std::string why = declines_packed(call);
+  if (!why.empty() || call.phase != Phase::kPrefill || call.rows >= cpu::kFewestFastRows) return why;
+  return "fewer than " + std::to_string(cpu::kFewestFastRows) + " rows";
+}
+
 std::string expert_tiling(const OpCall& call) {
   return "an expert has " + std::to_string(call.rows) + " rows at most";
 }
@@ -443,7 +451,7 @@ std::vector<Variant> make_table() {
   Variant fast = run_by(panels, cpu::kFastAmx, cpu::matmul_fast_amx, cpu::matmul_fast_amx_hash());
   fast.numerics = NumericsClass::kFast;
   fast.isa = Isa::kAmx;
-  fast.declines = declines_packed;
+  fast.declines = declines_matmul;
   fast.scratch_bytes = fast_matmul_bytes;
   fast.effective = effective_fast_matmul;
   fast.tiling = fast_matmul_tiling;
