@@ -13,28 +13,45 @@ def cross_entropy(logits, targets):
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
-def draft_loss(logits, targets, teacher, soft: float):
-    """A mix of the true token and of what the model itself expects there, which is what a draft is
-    verified against."""
+def soft_loss(logits, targets, teacher, soft: float):
+    """A mix of the true token and of what a teacher expects there. A draft's teacher is the model
+    itself, since that is what a draft is verified against."""
     log_q = F.log_softmax(logits, -1)
     hard = F.nll_loss(log_q.flatten(0, 1), targets.flatten())
     return (1 - soft) * hard - soft * (teacher * log_q).sum(-1).mean()
 
 
-def losses(model: Tiny, tokens: torch.Tensor, soft: float) -> torch.Tensor:
+class Teachers:
+    """Trained models whose mean expectation a model learns from, beside the text (Hinton et al.
+    2015): it says more about a position than the one token that stands there, and so is harder to
+    learn by heart. `share` of the loss is against it."""
+
+    def __init__(self, models: list[Tiny], share: float):
+        self.models, self.share = models, share
+
+    @torch.no_grad()
+    def __call__(self, tokens: torch.Tensor) -> torch.Tensor:
+        """[B, T] to probabilities [B, T, vocabulary]."""
+        return sum(model(tokens).softmax(-1) for model in self.models) / len(self.models)
+
+
+def losses(model: Tiny, tokens: torch.Tensor, soft: float, teachers: Teachers) -> torch.Tensor:
     """tokens [B, T + AHEAD]. Returns the model's loss and that of each depth."""
     length = tokens.shape[1] - DEPTHS - 1
     hidden = model.hidden(tokens[:, :length])
-    logits = model.head(hidden)
-    parts = [cross_entropy(logits, tokens[:, 1:length + 1])]
+    logits, targets = model.head(hidden), tokens[:, 1:length + 1]
+    if teachers.models:
+        parts = [soft_loss(logits, targets, teachers(tokens[:, :length]), teachers.share)]
+    else:
+        parts = [cross_entropy(logits, targets)]
     teacher = logits.detach().softmax(-1)
     earlier, rows = (), length - DEPTHS  # those whose own expectation is known, at every depth
     for depth in range(1, DEPTHS + 1):
         hidden, pair = model.draft(hidden, tokens[:, depth:depth + length], earlier)
         earlier += (pair,)
-        parts.append(draft_loss(model.head(hidden[:, :rows]),
-                                tokens[:, depth + 1:depth + 1 + rows],
-                                teacher[:, depth:depth + rows], soft))
+        parts.append(soft_loss(model.head(hidden[:, :rows]),
+                               tokens[:, depth + 1:depth + 1 + rows],
+                               teacher[:, depth:depth + rows], soft))
     return torch.stack(parts)
 
 

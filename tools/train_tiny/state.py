@@ -3,7 +3,8 @@
 full.pt: everything, for a run that goes on on the same machine.
 resume.json, resume.N.pt, best.pt, curve.csv: what a machine's small quota of files carries home
 (each file under 16 MiB): weights in float32 in parts, the best weights in bfloat16, and where the
-run is. Adam's moments are left out; a run that goes on from these warms up anew, briefly.
+run is. The optimiser's moments and the mean of the weights are left out; a run that goes on from
+these warms up anew, briefly.
 """
 import csv
 import json
@@ -21,19 +22,20 @@ def save_atomically(value, path: Path) -> None:
     os.replace(partial, path)
 
 
-def save_full(folder: Path, run: dict, model, optimizer, best: dict) -> None:
+def save_full(folder: Path, run: dict, model, optimizer, best: dict, mean) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     rng = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
         rng["cuda"] = torch.cuda.get_rng_state()
     save_atomically({"run": run, "model": model.state_dict(), "optimizer": optimizer.state_dict(),
-                     "best": best, "rng": rng}, folder / "full.pt")
+                     "best": best, "mean": mean.state_dict(), "rng": rng}, folder / "full.pt")
 
 
-def load_full(folder: Path, model, optimizer) -> tuple[dict, dict]:
+def load_full(folder: Path, model, optimizer, mean) -> tuple[dict, dict]:
     saved = torch.load(folder / "full.pt", map_location="cpu", weights_only=True)
     model.load_state_dict(saved["model"])
     optimizer.load_state_dict(saved["optimizer"])
+    mean.load_state_dict(saved["mean"])
     torch.set_rng_state(saved["rng"]["cpu"])
     if torch.cuda.is_available() and "cuda" in saved["rng"]:
         torch.cuda.set_rng_state(saved["rng"]["cuda"])

@@ -8,7 +8,7 @@ import model as hybrid
 from muon import Muon
 
 # Element by element for the most part, and small enough that each compiles in seconds.
-PARTS = ((losses, "cross_entropy"), (losses, "draft_loss"), (delta, "system"), (delta, "operands"),
+PARTS = ((losses, "cross_entropy"), (losses, "soft_loss"), (delta, "system"), (delta, "operands"),
          (hybrid, "unit"), (hybrid.Norm, "forward"), (hybrid.GatedNorm, "forward"),
          (hybrid.DeltaNet, "convolve"), (hybrid.Mlp, "forward"))
 
@@ -96,8 +96,10 @@ class Stepper:
 
     WARM_UP = 6
 
-    def __init__(self, model: hybrid.Tiny, optimizer, windows: batches.TrainingWindows, args):
+    def __init__(self, model: hybrid.Tiny, optimizer, windows: batches.TrainingWindows,
+                 teachers: losses.Teachers, args):
         self.model, self.optimizer, self.args = model, optimizer, args
+        self.teachers = teachers
         self.stream = windows.stream.to(args.device)
         self.starts = torch.zeros(args.batch, dtype=torch.int64, device=args.device)
         self.graph, self.done = None, 0
@@ -138,7 +140,7 @@ class Stepper:
         self.optimizer.zero_grad()
         with self.parts:
             tokens = batches.gather(self.stream, self.starts, self.args.length)
-            parts = losses.losses(self.model, tokens, self.args.soft)
+            parts = losses.losses(self.model, tokens, self.args.soft, self.teachers)
             losses.total(parts, self.args.mtp).backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.args.clip)
         self.optimizer.step()

@@ -24,11 +24,13 @@ import batches
 import corpora
 import losses
 import state
+from mean import MeanWeights
 from model import Config, Tiny, initialise, parameters
 from steps import Optimizers, Stepper
 
 STOPPED = 3
 REWARM_STEPS = 200  # after Adam's moments were lost
+AVERAGE_EVERY = 10  # steps
 CALIBRATION = (20, 60)  # steps between which a step is timed
 
 
@@ -40,6 +42,7 @@ def arguments() -> argparse.Namespace:
     add("--state", type=Path, default=Path("build/tiny/state"), help="where the run is kept")
     add("--carried", type=Path, help="portable files of an earlier process to go on from")
     add("--portable", type=Path, help="where portable files go (default: --state)")
+    add("--start", type=Path, metavar="best.pt", help="weights of an earlier run to begin with")
     add("--minutes", type=float, default=16, help="of training in all, all processes together")
     add("--steps", type=int, help="in all, instead of --minutes")
     add("--until", type=float, default=math.inf, help="seconds of this process")
@@ -47,6 +50,11 @@ def arguments() -> argparse.Namespace:
     add("--batch", type=int, default=32, help="windows of a step")
     add("--prose", type=float, default=0.6, help="share of windows that are prose")
     add("--lr", type=float, default=3e-3, help="highest learning rate")
+    add("--teacher", type=Path, nargs="+", default=[], metavar="best.pt",
+        help="weights of earlier runs to learn from, beside the text")
+    add("--teach", type=float, default=0.6, help="share of the loss that is against the teachers")
+    add("--last-lr", type=float, default=0.0, help="learning rate of the last step")
+    add("--average", type=float, default=0.0, help="share of the steps whose weights are averaged")
     add("--warmup", type=float, default=0.02, help="share of the steps")
     add("--weight-decay", type=float, default=0.15)
     add("--adamw", action="store_true", help="for matrices, too, instead of Muon")
@@ -82,9 +90,10 @@ class Validator:
             for corpus in corpora.CORPORA
             for part, count in (("validation", most), ("train", max(1, most // 4)))}
 
-    def __call__(self, model: Tiny) -> dict[str, float]:
+    def __call__(self, model: Tiny, weights: dict[str, torch.Tensor]) -> dict[str, float]:
+        """Of a model like this one with those weights."""
         plain = Tiny(model.config, 0.0, model.dtype).to(self.device).eval()
-        plain.load_state_dict(model.state_dict())
+        plain.load_state_dict(weights)
         row = {}
         for (corpus, part), windows in self.windows.items():
             sums: dict[str, float] = {}
@@ -113,7 +122,11 @@ class Training:
         dtype = torch.bfloat16 if args.device == "cuda" else torch.float32
         self.model = Tiny(config, args.dropout, dtype)
         initialise(self.model, args.seed)
+        if args.start:
+            self.model.load_state_dict(torch.load(args.start, weights_only=True))
+        self.teachers = losses.Teachers([self.teacher(path) for path in args.teacher], args.teach)
         self.model.to(args.device).train()
+        self.mean = MeanWeights(self.model)
         self.optimizer = Optimizers(self.model, args)
         self.run = {"step": 0, "steps": args.steps, "seconds": 0.0, "best": None, "curve": [],
                     "warm_from": 0, "config": config.__dict__,
@@ -126,10 +139,15 @@ class Training:
         print(f"{parameters(self.model):,} parameters, {self.windows.stream.numel():,} tokens, "
               f"{args.device}, from step {self.run['step']}", flush=True)
 
+    def teacher(self, path: Path) -> Tiny:
+        model = Tiny(self.model.config, 0.0, self.model.dtype)
+        model.load_state_dict(torch.load(path, weights_only=True))
+        return model.to(self.args.device).eval().requires_grad_(False)
+
     def restore(self) -> None:
         args = self.args
         if (args.state / "full.pt").exists():
-            self.run, self.best = state.load_full(args.state, self.model, self.optimizer)
+            self.run, self.best = state.load_full(args.state, self.model, self.optimizer, self.mean)
         elif args.carried and (args.carried / "resume.json").exists():
             self.run, self.best = state.load_portable(args.carried, self.model)
             self.run["warm_from"] = self.run["step"]
@@ -147,13 +165,15 @@ class Training:
         if steps is None:
             return self.args.lr * min(1.0, (step + 1) / 200)
         warm = max(1, round(self.args.warmup * steps))
-        rate = self.args.lr * min((step + 1) / warm, (steps - step) / max(1, steps - warm))
+        last, highest = self.args.last_lr, self.args.lr
+        rate = min(highest * (step + 1) / warm,
+                   last + (highest - last) * (steps - step) / max(1, steps - warm))
         since = step - self.run["warm_from"]
         again = min(1.0, (since + 1) / REWARM_STEPS) if self.run["warm_from"] else 1.0
         return rate * again
 
     def go(self) -> int:
-        stepper = Stepper(self.model, self.optimizer, self.windows, self.args)
+        stepper = Stepper(self.model, self.optimizer, self.windows, self.teachers, self.args)
         if self.args.device == "cuda" and not self.args.no_compile:
             self.prepare(stepper)
         timed_at = stats = None
@@ -165,6 +185,8 @@ class Training:
                 torch.cuda.synchronize()  # keeps the clock below honest
             if self.run["steps"] is None and stepper.done in CALIBRATION:
                 timed_at = self.calibrate(timed_at)
+            if self.run["steps"] and self.averages() and self.run["step"] % AVERAGE_EVERY == 0:
+                self.mean.add(self.model)
             if self.run["step"] % self.args.validate_every == 0:
                 self.validate(stats)
             if time.monotonic() - self.began > self.args.until:
@@ -177,6 +199,13 @@ class Training:
         self.save()
         print(f"best: {json.dumps(self.run['best'])}", flush=True)
         return 0
+
+    def averages(self) -> bool:
+        return self.run["step"] > (1 - self.args.average) * self.run["steps"]
+
+    def kept(self) -> dict[str, torch.Tensor]:
+        """The weights that are validated: the mean, where there is one."""
+        return self.mean.weights if self.mean.count else self.model.state_dict()
 
     def prepare(self, stepper: Stepper) -> None:
         """Compiles, with a step at a rate of zero, and puts back what that step changed."""
@@ -207,7 +236,7 @@ class Training:
         return now
 
     def validate(self, stats: torch.Tensor) -> None:
-        measured = self.validator(self.model)
+        measured = self.validator(self.model, self.kept())
         if not all(math.isfinite(value) for value in measured.values()):
             raise SystemExit(f"train.py: step {self.run['step']}: the weights are no numbers any "
                              f"more; what is saved is older")
@@ -223,12 +252,13 @@ class Training:
         if self.run["best"] is None or score < self.run["best"]["score"]:
             self.run["best"] = {"score": score, **row}
             self.best = {k: v.detach().to(torch.bfloat16).cpu()
-                         for k, v in self.model.state_dict().items()}
+                         for k, v in self.kept().items()}
         print(" ".join(f"{key}={value}" for key, value in row.items()), flush=True)
 
     def save_here(self) -> None:
         self.run["seconds"] = self.seconds()
-        state.save_full(self.args.state, self.run, self.model, self.optimizer, self.best)
+        state.save_full(self.args.state, self.run, self.model, self.optimizer, self.best,
+                        self.mean)
         self.saved_at = time.monotonic()
 
     def save(self) -> None:
