@@ -188,10 +188,10 @@ TEST(PlanSpecialMatmuls, APrefillOfAFewRowsIsExactUnlessAKernelIsNamed) {
   EXPECT_THAT(choose(panel_call(Phase::kPrefill, 6), {}).variant->name, StrEq("fast_few_amx"));
   EXPECT_THAT(choose(panel_call(Phase::kPrefill, 5), {"prefill.matmul=fast_few_amx"}).variant->name,
               StrEq("fast_few_amx"));
-  EXPECT_THAT(choose(panel_call(Phase::kVerify, 4),
-                     {"decode.verify_kernel=fast", "decode.multi_max=2"})
-                  .variant->name,
-              StrEq("fast_few_amx"));
+  EXPECT_THAT(
+      choose(panel_call(Phase::kVerify, 4), {"decode.verify_kernel=fast", "decode.multi_max=2"})
+          .variant->name,
+      StrEq("fast_few_amx"));
 }
 
 }  // namespace
