@@ -16,7 +16,7 @@ Bound bound_of(std::string name, BoundKind kind, std::vector<double> rates, std:
   Bound bound;
   bound.name = std::move(name);
   bound.value = median;
-  bound.unit = kind == BoundKind::kMultiply ? "op/s" : "byte/s";
+  bound.unit = kind == BoundKind::kMultiply ? "op/s" : kind == BoundKind::kClock ? "Hz" : "byte/s";
   bound.kind = kind;
   bound.spread = (rates.back() - rates.front()) / median;
   bound.detail = std::move(detail);
@@ -39,6 +39,8 @@ const char* bound_kind_name(BoundKind kind) {
       return "copy";
     case BoundKind::kMultiply:
       return "multiply";
+    case BoundKind::kClock:
+      return "clock";
   }
   return "";
 }

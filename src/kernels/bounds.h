@@ -15,12 +15,13 @@ enum class BoundKind : uint8_t {
   kRead,      // bytes read a second
   kCopy,      // bytes read and written a second
   kMultiply,  // operations a second; a multiplication and an addition count as two
+  kClock,     // cycles a second of one core
 };
 
 struct Bound {
   std::string name;  // "read", "fma_f32_avx2": stable, for scripts
   double value = 0;  // the median of the repetitions
-  std::string unit;  // "byte/s" or "op/s"
+  std::string unit;  // "byte/s", "op/s" or "Hz"
   BoundKind kind = BoundKind::kRead;
   double spread = 0;   // (largest - smallest) / median of the repetitions
   std::string detail;  // how it was measured: "3.75 GiB, 2 threads"
@@ -40,6 +41,6 @@ struct BoundsOptions {
 // The highest of a kind; null where there is none.
 [[nodiscard]] const Bound* best_bound(std::span<const Bound> bounds, BoundKind kind);
 
-[[nodiscard]] const char* bound_kind_name(BoundKind kind);  // "read", "copy", "multiply"
+[[nodiscard]] const char* bound_kind_name(BoundKind kind);  // "read", "copy", "multiply", "clock"
 
 }  // namespace reckon::kernels

@@ -2,6 +2,7 @@
 // loses its core for a while does not hold up the others.
 #include "kernels/cpu/bounds.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -127,25 +128,29 @@ struct LoopRow {
   const char* name;
   const char* feature;  // of the device; null: none needed
   MultiplyLoop loop;
-  int64_t operations;  // of one round
+  int64_t operations;    // of one round
+  int64_t instructions;  // of one round; 0: the compiler's business
   bool floats;
-  const char* instructions;
+  const char* what;  // "vfmadd"
 };
 
 constexpr LoopRow kLoops[] = {
-    {"fma_f32_scalar", nullptr, fma_f32_scalar, 2L * 8, true, "multiply, add"},
-    {"fma_f32_avx2", "fma", fma_f32_avx2, 2L * 8 * kAvx2Accumulators, true, "vfmadd"},
-    {"madd_i16_avx2", "avx2", madd_i16_avx2, 2L * 16 * kAvx2Accumulators, false,
-     "vpmaddwd, vpaddd"},
-    {"madd_i8_avx2", "avx2", madd_i8_avx2, 2L * 32 * kAvx2Accumulators, false,
-     "vpmaddubsw, vpmaddwd, vpaddd"},
-    {"fma_f32_avx512", "avx512f", fma_f32_avx512, 2L * 16 * kAvx512Accumulators, true,
-     "vfmadd of 512 bits"},
-    {"dot_i16_avx512vnni", "avx512vnni", dot_i16_avx512vnni, 2L * 32 * kAvx512Accumulators, false,
-     "vpdpwssd of 512 bits"},
-    {"dot_i8_avx512vnni", "avx512vnni", dot_i8_avx512vnni, 2L * 64 * kAvx512Accumulators, false,
-     "vpdpbusd of 512 bits"},
-    {"dot_bf16_amx", "amx_bf16", dot_bf16_amx, 2L * 4 * 16 * 16 * 32, true, "tdpbf16ps"},
+    {"fma_f32_scalar", nullptr, fma_f32_scalar, 2L * 8, 0, true, "multiply, add"},
+    {"fma_f32_avx2", "fma", fma_f32_avx2, 2L * 8 * kAvx2Accumulators, kAvx2Accumulators, true,
+     "vfmadd"},
+    {"madd_i16_avx2", "avx2", madd_i16_avx2, 2L * 16 * kAvx2Accumulators, 2 * kAvx2Accumulators,
+     false, "vpmaddwd, vpaddd"},
+    {"madd_i8_avx2", "avx2", madd_i8_avx2, 2L * 32 * kAvx2Accumulators, 3 * kAvx2Accumulators,
+     false, "vpmaddubsw, vpmaddwd, vpaddd"},
+    {"fma_f32_avx512", "avx512f", fma_f32_avx512, 2L * 16 * kAvx512Accumulators,
+     kAvx512Accumulators, true, "vfmadd of 512 bits"},
+    {"dot_i16_avx512vnni", "avx512vnni", dot_i16_avx512vnni, 2L * 32 * kAvx512Accumulators,
+     kAvx512Accumulators, false, "vpdpwssd of 512 bits"},
+    {"dot_i8_avx512vnni", "avx512vnni", dot_i8_avx512vnni, 2L * 64 * kAvx512Accumulators,
+     kAvx512Accumulators, false, "vpdpbusd of 512 bits"},
+    {"dot_bf16_avx512", "avx512bf16", dot_bf16_avx512, 2L * 32 * kAvx512Accumulators,
+     kAvx512Accumulators, true, "vdpbf16ps of 512 bits"},
+    {"dot_bf16_amx", "amx_bf16", dot_bf16_amx, 2L * 4 * 16 * 16 * 32, 4, true, "tdpbf16ps"},
 };
 
 // Which instruction sets the files of the loops were compiled for (cmake/modules.cmake).
@@ -190,8 +195,9 @@ double time_loop(const LoopRow& row, const Operands& operands, ThreadPool& threa
   });
 }
 
-Bound measure_loop(const LoopRow& row, const Operands& operands, ThreadPool& threads,
-                   const BoundsOptions& options) {
+// Rounds a second of all threads together, a repetition each.
+std::vector<double> round_rates(const LoopRow& row, const Operands& operands, ThreadPool& threads,
+                                const BoundsOptions& options) {
   std::atomic<uint64_t> kept = 0;
   const double wanted = options.repetition_ms / 1e3;
   int64_t iterations = 64;
@@ -203,15 +209,35 @@ Bound measure_loop(const LoopRow& row, const Operands& operands, ThreadPool& thr
   const double scale = wanted / std::max(seconds, 1e-9);
   iterations = std::max<int64_t>(
       1, static_cast<int64_t>(static_cast<double>(iterations) * std::min(scale, 64.0)));
-  const double operations =
-      static_cast<double>(threads.threads() * kMultiplyTasksPerThread * iterations) *
-      static_cast<double>(row.operations);
+  const auto rounds = static_cast<double>(threads.threads() * kMultiplyTasksPerThread * iterations);
   std::vector<double> rates;
   for (int i = 0; i < options.repetitions; ++i) {
-    rates.push_back(operations / time_loop(row, operands, threads, iterations, kept));
+    rates.push_back(rounds / time_loop(row, operands, threads, iterations, kept));
   }
-  return bound_of(row.name, BoundKind::kMultiply, std::move(rates),
-                  std::string(row.instructions) + ", " + counted(threads.threads(), "thread"));
+  return rates;
+}
+
+Bound measure_clock(const Operands& operands, ThreadPool& threads, const BoundsOptions& options) {
+  constexpr LoopRow kRow{"clock", nullptr, clock_chain, 0, kClockChain, false, ""};
+  std::vector<double> rates = round_rates(kRow, operands, threads, options);
+  for (double& rate : rates) rate *= static_cast<double>(kClockChain) / threads.threads();
+  return bound_of(kRow.name, BoundKind::kClock, std::move(rates),
+                  "a chain of additions, " + counted(threads.threads(), "thread"));
+}
+
+// "vpdpbusd of 512 bits, 2 threads, 1.97 a cycle": `clock` is that of a core.
+Bound measure_loop(const LoopRow& row, const Operands& operands, ThreadPool& threads,
+                   const BoundsOptions& options, double clock) {
+  std::vector<double> rates = round_rates(row, operands, threads, options);
+  for (double& rate : rates) rate *= static_cast<double>(row.operations);
+  Bound bound = bound_of(row.name, BoundKind::kMultiply, std::move(rates),
+                         std::string(row.what) + ", " + counted(threads.threads(), "thread"));
+  if (row.instructions > 0) {
+    const double rounds = bound.value / static_cast<double>(row.operations);
+    bound.detail += fmt::format(", {:.2f} a cycle", rounds * static_cast<double>(row.instructions) /
+                                                        (clock * threads.threads()));
+  }
+  return bound;
 }
 
 }  // namespace
@@ -225,6 +251,16 @@ uint64_t read_scalar(const void* memory, int64_t bytes) {
   uint64_t sum = 0;
   for (const uint64_t part : sums) sum += part;
   return sum;
+}
+
+double clock_chain(const void* x, const void* y, int64_t iterations) {
+  const uint64_t a = *static_cast<const uint64_t*>(x);
+  const uint64_t b = *static_cast<const uint64_t*>(y);
+  uint64_t value = a;
+  for (int64_t i = 0; i < iterations; ++i) {
+    for (int j = 0; j < kClockChain / 2; ++j) value = (value + a) ^ b;
+  }
+  return static_cast<double>(value);
 }
 
 // Sums that start apart stay apart: equal ones a compiler would keep as one.
@@ -253,9 +289,11 @@ Result<std::vector<Bound>> measure_bounds(const Device& device, uint64_t availab
                     buffer_bytes(available_bytes, options), options.repetitions));
   const std::vector<std::string> features = split(device.features, ' ');
   const Operands operands = random_operands();
+  bounds.push_back(measure_clock(operands, threads, options));
+  const double clock = bounds.back().value;
   for (const LoopRow& row : kLoops) {
     if (runs(row, device, features)) {
-      bounds.push_back(measure_loop(row, operands, threads, options));
+      bounds.push_back(measure_loop(row, operands, threads, options, clock));
     }
   }
   return bounds;

@@ -26,24 +26,36 @@ double sum_of(__m512i sum) {
 
 }  // namespace
 
+#define RECKON_ZERO_F32(s) s = _mm512_setzero_ps();
+#define RECKON_ADD_F32(s) sum = _mm512_add_ps(sum, s);
+#define RECKON_FLOAT_LOOP(instruction)                                         \
+  __m512 s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15; \
+  RECKON_EACH_OF_16(RECKON_ZERO_F32)                                           \
+  for (int64_t i = 0; i < iterations; ++i) {                                   \
+    RECKON_EACH_OF_16(instruction)                                             \
+  }                                                                            \
+  __m512 sum = _mm512_setzero_ps();                                            \
+  RECKON_EACH_OF_16(RECKON_ADD_F32)                                            \
+  float lanes[16];                                                             \
+  _mm512_storeu_ps(lanes, sum);                                                \
+  double total = 0;                                                            \
+  for (const float lane : lanes) total += static_cast<double>(lane);           \
+  return total;
+
 double fma_f32_avx512(const void* x, const void* y, int64_t iterations) {
   const __m512 a = _mm512_loadu_ps(x);
   const __m512 b = _mm512_loadu_ps(y);
-  __m512 s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15;
-#define RECKON_ZERO_F32(s) s = _mm512_setzero_ps();
 #define RECKON_FMA(s) __asm__ volatile("vfmadd231ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b));
-#define RECKON_ADD_F32(s) sum = _mm512_add_ps(sum, s);
-  RECKON_EACH_OF_16(RECKON_ZERO_F32)
-  for (int64_t i = 0; i < iterations; ++i) {
-    RECKON_EACH_OF_16(RECKON_FMA)
-  }
-  __m512 sum = _mm512_setzero_ps();
-  RECKON_EACH_OF_16(RECKON_ADD_F32)
-  float lanes[16];
-  _mm512_storeu_ps(lanes, sum);
-  double total = 0;
-  for (const float lane : lanes) total += static_cast<double>(lane);
-  return total;
+  RECKON_FLOAT_LOOP(RECKON_FMA)
+}
+
+// Of each pair the second product is that of the floats' high halves, the first one of zeros.
+double dot_bf16_avx512(const void* x, const void* y, int64_t iterations) {
+  const __m512i high = _mm512_set1_epi32(static_cast<int32_t>(0xffff0000));
+  const __m512i a = _mm512_and_si512(_mm512_loadu_si512(x), high);
+  const __m512i b = _mm512_and_si512(_mm512_loadu_si512(y), high);
+#define RECKON_DOT_BF16(s) __asm__ volatile("vdpbf16ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b));
+  RECKON_FLOAT_LOOP(RECKON_DOT_BF16)
 }
 
 #define RECKON_DOT_LOOP(name, instruction)                                        \

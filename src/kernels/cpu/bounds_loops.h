@@ -22,6 +22,11 @@ using MultiplyLoop = double (*)(const void* x, const void* y, int64_t iterations
 inline constexpr int kAvx2Accumulators = 10;
 inline constexpr int kAvx512Accumulators = 16;
 
+// A chain of kClockChain additions and exclusive ors a round, each of which takes the one before
+// and one cycle. Of the operands the first words count.
+inline constexpr int kClockChain = 16;
+double clock_chain(const void* x, const void* y, int64_t iterations);
+
 double fma_f32_scalar(const void* x, const void* y, int64_t iterations);  // 2 * 8
 double fma_f32_avx2(const void* x, const void* y, int64_t iterations);    // 2 * 8 lanes * accs
 double madd_i16_avx2(const void* x, const void* y, int64_t iterations);   // vpmaddwd, vpaddd
@@ -30,6 +35,7 @@ double madd_i8_avx2(const void* x, const void* y, int64_t iterations);
 double fma_f32_avx512(const void* x, const void* y, int64_t iterations);
 double dot_i16_avx512vnni(const void* x, const void* y, int64_t iterations);  // vpdpwssd
 double dot_i8_avx512vnni(const void* x, const void* y, int64_t iterations);   // vpdpbusd
+double dot_bf16_avx512(const void* x, const void* y, int64_t iterations);     // vdpbf16ps
 // tdpbf16ps on 4 tiles of 16 x 16 sums, 32 products each: the thread's tiles are free afterwards.
 double dot_bf16_amx(const void* x, const void* y, int64_t iterations);
 

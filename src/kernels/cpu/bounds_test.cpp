@@ -95,6 +95,16 @@ TEST(BoundsLoops, SumTheirProducts) {
   EXPECT_EQ(cpu::dot_i8_avx512vnni(ones, twos, 3), 3 * cpu::kAvx512Accumulators * 64 * 2);
   EXPECT_EQ(cpu::dot_i16_avx512vnni(ones, twos, 3),
             3.0 * cpu::kAvx512Accumulators * 32 * 257 * 514);
+  if (device.features.find("avx512bf16") == std::string::npos) return;
+  EXPECT_EQ(cpu::dot_bf16_avx512(x, y, 3), 3 * cpu::kAvx512Accumulators * 0.5 * 136);
+}
+
+TEST(BoundsLoops, TheClocksChainIsWhatItSays) {
+  const uint64_t x = 3;
+  const uint64_t y = 6;
+  uint64_t value = x;
+  for (int i = 0; i < 5 * cpu::kClockChain / 2; ++i) value = (value + x) ^ y;
+  EXPECT_EQ(cpu::clock_chain(&x, &y, 5), static_cast<double>(value));
 }
 
 TEST(BoundsLoops, ReadEveryByte) {
