@@ -59,7 +59,7 @@ TEST(Bounds, NeedNoMoreThanScalarCode) {
   device.backend = "cpu";
   const auto bounds = cpu::measure_bounds(device, 1 << 22, kTiny);
   ASSERT_TRUE(bounds.ok()) << bounds.error().message;
-  ASSERT_EQ(bounds->size(), 3U);
+  ASSERT_EQ(bounds->size(), 4U);
   EXPECT_EQ(bounds->back().name, "fma_f32_scalar");
 }
 
