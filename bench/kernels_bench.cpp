@@ -1,7 +1,8 @@
 // Micro-benchmarks of every kernel variant that this machine can run, on the shapes of SmolLM2-135M
 // (hidden 576, 9 query and 3 KV heads of 64, MLP 1536, vocabulary 49152); matmuls also on those of
-// a model of a billion weights (hidden 2048, MLP 8192); recurrent layers and experts on those of
-// qwen3.6-35b-a3b (hidden 2048, 16 key and 32 value heads of 128, experts of 512, 8 a row).
+// a model of a billion weights (hidden 2048, MLP 8192); norms and sums on rows of 576, 2048 and
+// 5120; recurrent layers and experts on the shapes of qwen3.6-35b-a3b (hidden 2048, 16 key and 32
+// value heads of 128, experts of 512, 8 a row).
 //
 //   kernels_bench --benchmark_filter='matmul/exact_avx2/.*/rows:1/'
 //
@@ -137,11 +138,33 @@ void bench_attention(benchmark::State& state, const Variant& row, int64_t rows, 
                          benchmark::Counter::kIsRate);
 }
 
-void bench_rms_norm(benchmark::State& state, const Variant& row, int64_t rows, int threads) {
-  const Buffer x = random_floats(rows * 576), weight = random_floats(576);
-  const Buffer out = random_floats(rows * 576);  // in place it would shrink to denormals
-  const RmsNormArgs args{x.floats(), weight.floats(), out.floats(), rows, 576, 1e-5F};
+void bench_rms_norm(benchmark::State& state, const Variant& row, int64_t k, int64_t rows,
+                    int threads) {
+  const Buffer x = random_floats(rows * k), weight = random_floats(k);
+  const Buffer out = random_floats(rows * k);  // in place it would shrink to denormals
+  const RmsNormArgs args{x.floats(), weight.floats(), out.floats(), rows, k, 1e-5F};
   measure(state, row, args, threads, [](RmsNormArgs&, int64_t) {});
+}
+
+// The residual grows by x each time, which changes no timing.
+void bench_add_rms_norm(benchmark::State& state, const Variant& row, int64_t k, int64_t rows,
+                        int threads) {
+  const Buffer x = random_floats(rows * k), weight = random_floats(k);
+  const Buffer residual = random_floats(rows * k), out = random_floats(rows * k);
+  const AddRmsNormArgs args{x.floats(), residual.floats(), weight.floats(), out.floats(), rows, k,
+                            1e-5F};
+  measure(state, row, args, threads, [](AddRmsNormArgs&, int64_t) {});
+}
+
+// Heads of 128, 32 of them a token.
+void bench_gated_rms_norm(benchmark::State& state, const Variant& row, int64_t rows, int threads) {
+  constexpr int64_t kHeads = 32, kDim = 128;
+  const int64_t count = rows * kHeads * kDim;
+  const Buffer x = random_floats(count), z = random_floats(count), weight = random_floats(kDim);
+  const Buffer out = random_floats(count);
+  const GatedRmsNormArgs args{x.floats(), z.floats(), weight.floats(), out.floats(), rows * kHeads,
+                              kDim,       1e-5F};
+  measure(state, row, args, threads, [](GatedRmsNormArgs&, int64_t) {});
 }
 
 void bench_rope(benchmark::State& state, const Variant& row, int64_t rows, int threads) {
@@ -156,9 +179,9 @@ void bench_swiglu(benchmark::State& state, const Variant& row, int64_t rows, int
   measure(state, row, args, threads, [](SwigluArgs&, int64_t) {});
 }
 
-void bench_add(benchmark::State& state, const Variant& row, int64_t rows, int threads) {
-  const Buffer x = random_floats(rows * 576), out = random_floats(rows * 576);
-  const AddArgs args{x.floats(), x.floats(), out.floats(), rows, 576};
+void bench_add(benchmark::State& state, const Variant& row, int64_t k, int64_t rows, int threads) {
+  const Buffer x = random_floats(rows * k), out = random_floats(rows * k);
+  const AddArgs args{x.floats(), x.floats(), out.floats(), rows, k};
   measure(state, row, args, threads, [](AddArgs&, int64_t) {});
 }
 
@@ -341,8 +364,14 @@ void register_row(const Variant& row, int threads) {
                       rows, first, threads);
       }
     }
-    if (row.op == Op::kRmsNorm) {
-      add_benchmark(tail(rows, threads), bench_rms_norm, row, rows, threads);
+    for (const int64_t k : {576, 2048, 5120}) {
+      const std::string name = "/" + std::to_string(k) + tail(rows, threads);
+      if (row.op == Op::kRmsNorm) add_benchmark(name, bench_rms_norm, row, k, rows, threads);
+      if (row.op == Op::kAdd) add_benchmark(name, bench_add, row, k, rows, threads);
+      if (row.op == Op::kAddRmsNorm) add_benchmark(name, bench_add_rms_norm, row, k, rows, threads);
+    }
+    if (row.op == Op::kGatedRmsNorm) {
+      add_benchmark(tail(rows, threads), bench_gated_rms_norm, row, rows, threads);
     }
     if (row.op == Op::kRope) add_benchmark(tail(rows, threads), bench_rope, row, rows, threads);
     if (row.op == Op::kSwiglu) add_benchmark(tail(rows, threads), bench_swiglu, row, rows, threads);
@@ -353,7 +382,6 @@ void register_row(const Variant& row, int threads) {
       add_benchmark(tail(rows, threads), bench_causal_conv, row, rows, threads);
     }
     if (row.op == Op::kRoute) add_benchmark(tail(rows, threads), bench_route, row, rows, threads);
-    if (row.op == Op::kAdd) add_benchmark(tail(rows, threads), bench_add, row, rows, threads);
   }
 }
 

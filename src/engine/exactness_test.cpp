@@ -43,6 +43,19 @@ TEST_P(Exactness, HoldsWithoutVectorInstructions) {
   }
 }
 
+TEST_P(Exactness, CompositionsGiveTheBitsOfTheirParts) {
+  const auto model = open_model(golden_path(GetParam()));
+  ASSERT_NE(model, nullptr);
+  const std::vector<int32_t> tokens = longest_prompt(*model);
+  const std::vector<float> expected = decode_rows(*model, {}, tokens);
+  for (const char* setting : {"kernel.add_rms_norm=parts", "kernel.add=reference"}) {
+    EXPECT_TRUE(same_bits(decode_rows(*model, {setting}, tokens), expected)) << setting;
+    EXPECT_TRUE(
+        same_bits(prefill_rows(*model, {"prefill.numerics=exact", setting}, tokens), expected))
+        << setting;
+  }
+}
+
 TEST_P(Exactness, EveryClassRepeatsItself) {
   const auto model = open_model(golden_path(GetParam()));
   ASSERT_NE(model, nullptr);

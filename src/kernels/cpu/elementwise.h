@@ -13,7 +13,8 @@ void geglu_exact_avx2(const GegluArgs& args, KernelContext& context);
 [[nodiscard]] const char* geglu_exact_avx2_hash();
 void sigmoid_gate_exact_avx2(const SigmoidGateArgs& args, KernelContext& context);
 [[nodiscard]] const char* sigmoid_gate_exact_avx2_hash();
-void gated_rms_norm_exact_avx2(const GatedRmsNormArgs& args, KernelContext& context);
-[[nodiscard]] const char* gated_rms_norm_exact_avx2_hash();
+// The same bits in any order, and those of the reference.
+void add_exact_avx2(const AddArgs& args, KernelContext& context);
+[[nodiscard]] const char* add_exact_avx2_hash();
 
 }  // namespace reckon::kernels::cpu

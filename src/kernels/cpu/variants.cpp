@@ -14,6 +14,7 @@
 #include "kernels/cpu/matmul_few.h"
 #include "kernels/cpu/matmul_layout.h"
 #include "kernels/cpu/matmul_split_k.h"
+#include "kernels/cpu/norm.h"
 #include "kernels/cpu/rope_exact.h"
 #include "kernels/panels.h"
 #include "kernels/reference/variants.h"
@@ -284,7 +285,8 @@ std::string declines_packed(const OpCall& call) {
 // docs/performance-cpu.md, A few rows). A verify that is to be fast stays fast.
 std::string declines_matmul(const OpCall& call) {
   const std::string why = declines_packed(call);
-  if (!why.empty() || call.phase != Phase::kPrefill || call.rows >= cpu::kFewestFastRows) return why;
+  if (!why.empty() || call.phase != Phase::kPrefill || call.rows >= cpu::kFewestFastRows)
+    return why;
   return "fewer than " + std::to_string(cpu::kFewestFastRows) + " rows";
 }
 
@@ -423,6 +425,15 @@ void add_recurrent_rows(std::vector<Variant>& table) {
   table.insert(table.end(), {conv, delta, wide_delta, fast_delta, norm, gate});
 }
 
+void add_norm_rows(std::vector<Variant>& table) {
+  table.push_back(exact_row(Op::kRmsNorm, cpu::kExactAvx2, Isa::kAvx2, cpu::rms_norm_exact_avx2,
+                            cpu::rms_norm_exact_avx2_hash()));
+  table.push_back(exact_row(Op::kAddRmsNorm, cpu::kExactAvx2, Isa::kAvx2,
+                            cpu::add_rms_norm_exact_avx2, cpu::rms_norm_exact_avx2_hash()));
+  table.push_back(exact_row(Op::kAdd, cpu::kExactAvx2, Isa::kAvx2, cpu::add_exact_avx2,
+                            cpu::add_exact_avx2_hash()));
+}
+
 std::vector<Variant> make_table() {
   Variant scalar = matmul_row(cpu::kExactScalar, Isa::kScalar, cpu::matmul_exact_scalar,
                               cpu::matmul_exact_scalar_hash());
@@ -477,6 +488,7 @@ std::vector<Variant> make_table() {
                                 fast,   attention, fast_attention, window,      swiglu, geglu};
   add_special_matmuls(table, panels, fast);
   add_recurrent_rows(table);
+  add_norm_rows(table);
   using cpu::ActivationLayout;
   add_expert_rows(table, scalar,
                   {cpu::expert_swiglu_exact_scalar, cpu::expert_combine_exact_scalar},
