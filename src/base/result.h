@@ -20,6 +20,9 @@ enum class ErrorKind {
   kFailed,   // the work could not be done: broken file, I/O, a bug that was caught (exit 1)
   kUsage,    // what the user typed or wrote in a queue file is wrong (exit 2)
   kRefused,  // known already, would not fit, or could not be seen: nothing was run (exit 3)
+  // Known, and right elsewhere: this device lacks what it needs. As kUsage on a command line
+  // (exit 2); of a queue it refuses the one experiment.
+  kUnsupported,
 };
 
 struct Error {
@@ -35,6 +38,9 @@ struct Error {
 }
 [[nodiscard]] inline Error refused(std::string message) {
   return Error{ErrorKind::kRefused, std::move(message)};
+}
+[[nodiscard]] inline Error unsupported(std::string message) {
+  return Error{ErrorKind::kUnsupported, std::move(message)};
 }
 
 template <typename T>

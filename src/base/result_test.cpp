@@ -51,6 +51,7 @@ TEST(Result, KindsMapToTheirMakers) {
   EXPECT_EQ(failed("x").kind, ErrorKind::kFailed);
   EXPECT_EQ(usage_error("x").kind, ErrorKind::kUsage);
   EXPECT_EQ(refused("x").kind, ErrorKind::kRefused);
+  EXPECT_EQ(unsupported("x").kind, ErrorKind::kUnsupported);
 }
 
 TEST(ResultDeathTest, AskingForWhatIsNotThereIsABug) {

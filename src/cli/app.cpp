@@ -174,6 +174,7 @@ ExitCode exit_code(const Error& error) {
     case ErrorKind::kFailed:
       return kExitFailed;
     case ErrorKind::kUsage:
+    case ErrorKind::kUnsupported:
       return kExitUsage;
     case ErrorKind::kRefused:
       return kExitRefused;

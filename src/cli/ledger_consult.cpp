@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "adapters/open.h"
 #include "base/text.h"
@@ -213,6 +214,52 @@ std::string answer_text(const Answer& answer) {
   return page.text();
 }
 
+// All experiments of a queue: the answers, and those that get none.
+struct Asked {
+  std::vector<Answer> answers;
+  std::vector<std::string> floors;
+  std::vector<std::pair<std::string, std::string>> unsupported;  // by this device, and why
+};
+
+Result<Asked> ask_all(const Queue& queue, experiment::Runner& runner, ledger::Catalog& catalog) {
+  Asked asked;
+  for (const Experiment& experiment : queue.experiments) {
+    if (experiment.is_floor()) {
+      asked.floors.push_back(experiment.id);
+      continue;
+    }
+    Result<Answer> answer = ask(queue, experiment, runner, catalog);
+    // One of a queue, as a run of it would refuse that one alone.
+    if (!answer.ok() && answer.error().kind == ErrorKind::kUnsupported &&
+        experiment.id != kQuestion) {
+      asked.unsupported.emplace_back(experiment.id, answer.error().message);
+      continue;
+    }
+    TRY_ASSIGN(Answer found, std::move(answer));
+    asked.answers.push_back(std::move(found));
+  }
+  return asked;
+}
+
+void print_unasked(const Asked& asked) {
+  for (const auto& [id, why] : asked.unsupported) {
+    fmt::print("{}\n", wrapped(fmt::format("not asked: {}: {}", id, why), 2));
+  }
+  if (asked.floors.empty()) return;
+  fmt::print("{}\n", wrapped(fmt::format("not asked: {} (kind: aa): identical arms never get a "
+                                         "verdict that could be known",
+                                         join(asked.floors, ", ")),
+                             2));
+}
+
+nlohmann::json unsupported_json(const Asked& asked) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [id, why] : asked.unsupported) {
+    list.push_back({{"experiment", id}, {"text", why}});
+  }
+  return list;
+}
+
 bool known_already(const std::vector<Answer>& answers) {
   return !answers.empty() && std::all_of(answers.begin(), answers.end(), [](const Answer& answer) {
     return answer.consultation.block.has_value();
@@ -232,35 +279,24 @@ Result<ExitCode> consult(const Cli& cli, const ConsultOptions& options) {
   TRY_ASSIGN(const auto runner, adapters::open_runner(queue.runner));
   TRY_ASSIGN(const auto store, open_ledger(cli));
   TRY_ASSIGN(const auto catalog, read_catalog(*store));
-  std::vector<Answer> answers;
-  std::vector<std::string> skipped;
-  for (const Experiment& experiment : queue.experiments) {
-    if (experiment.is_floor()) {
-      skipped.push_back(experiment.id);
-      continue;
-    }
-    TRY_ASSIGN(Answer answer, ask(queue, experiment, *runner, *catalog));
-    answers.push_back(std::move(answer));
-  }
+  TRY_ASSIGN(const Asked asked, ask_all(queue, *runner, *catalog));
   nlohmann::json all = nlohmann::json::array();
-  for (const Answer& answer : answers) {
+  for (const Answer& answer : asked.answers) {
     if (!options.json) fmt::print("{}", answer_text(answer));
     nlohmann::json json = consultation_json(answer.consultation);
     json["experiment"] = answer.prepared.experiment.id;
     json["scope"] = ledger::scope_to_json(answer.prepared.scope);
     all.push_back(std::move(json));
   }
-  const bool known = known_already(answers);
+  const bool known = known_already(asked.answers);
   if (options.json) {
     print_json({{"ledger", store->location()},
                 {"known", known},
                 {"answers", std::move(all)},
-                {"skipped", skipped}});
-  } else if (!skipped.empty()) {
-    fmt::print("{}\n", wrapped(fmt::format("not asked: {} (kind: aa): identical arms never get a "
-                                           "verdict that could be known",
-                                           join(skipped, ", ")),
-                               2));
+                {"skipped", asked.floors},
+                {"unsupported", unsupported_json(asked)}});
+  } else {
+    print_unasked(asked);
   }
   return known ? kExitRefused : kExitDone;
 }

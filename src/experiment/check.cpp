@@ -153,7 +153,8 @@ CheckedExperiment check_experiment(const Queue& queue, const Experiment& experim
     return {};
   };
   if (const Status status = attempt(); !status.ok()) {
-    checked.kind = Kind::kFailed;
+    const bool refused = status.error().kind == ErrorKind::kUnsupported;
+    checked.kind = refused ? Kind::kWouldRefuse : Kind::kFailed;
     checked.error = status.error().kind;
     checked.text = status.error().message;
   }

@@ -62,7 +62,11 @@ class ExperimentRun {
 
   Status begin() {
     if (!outcome_.design.empty()) context_.progress.on_note(experiment_, outcome_.design);
-    TRY_ASSIGN(prepared_, prepare(context_.queue.path, experiment_, context_.runner));
+    Result<Prepared> prepared = prepare(context_.queue.path, experiment_, context_.runner);
+    if (!prepared.ok() && prepared.error().kind == ErrorKind::kUnsupported) {
+      return finish(OutcomeKind::kRefused, prepared.error().message);
+    }
+    TRY_ASSIGN(prepared_, std::move(prepared));
     const std::string key = journal_key(prepared_);
     TRY_ASSIGN(journal_,
                Journal::open(context_.folder, key, fmt::format("experiment '{}'", experiment_.id)));

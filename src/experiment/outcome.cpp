@@ -19,6 +19,8 @@ const char* error_name(ErrorKind kind) {
       return "usage";
     case ErrorKind::kRefused:
       return "refused";
+    case ErrorKind::kUnsupported:
+      return "unsupported";
   }
   RECKON_CHECK(false);
 }

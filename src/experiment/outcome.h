@@ -17,9 +17,11 @@ enum class OutcomeKind {
   kVerdict,  // `record` has the verdict, whether by measurement or by the plan alone
   kFloor,    // identical arms: rounds were added to the noise band
   kKept,     // identical arms: the ledger already holds as many rounds as were asked for
-  kRefused,  // nothing was measured: known already, base does not fit, claim below what can be seen
-  kPaused,   // the budget or the user ended it; finished pairs wait in the journal
-  kFailed,   // Reckon or the queue is wrong; nothing was recorded
+  // Nothing was measured: known already, base does not fit, claim below what can be seen, a kernel
+  // that this device lacks.
+  kRefused,
+  kPaused,  // the budget or the user ended it; finished pairs wait in the journal
+  kFailed,  // Reckon or the queue is wrong; nothing was recorded
 };
 [[nodiscard]] std::string_view outcome_kind_name(OutcomeKind kind);  // "verdict", "floor", …
 

@@ -245,6 +245,9 @@ Result<Prepared> prepare(const std::string& queue_path, const Experiment& experi
                  fmt::format("{}:{}: experiment '{}': {}", queue_path, experiment.line,
                              experiment.id, status.error().message)};
   }
+    if (status.error().kind == ErrorKind::kUnsupported) {
+      return unsupported("not on this device: " + status.error().message);
+    }
   return prepared;
 }
 

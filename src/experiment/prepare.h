@@ -29,7 +29,8 @@ struct Prepared {
   ledger::Proof predicted;                     // as the plans say
 };
 
-// Errors (kUsage where the queue is wrong) start with the queue file, line and experiment.
+// Errors (kUsage where the queue is wrong) start with the queue file, line and experiment. Not so
+// kUnsupported, the sentence that refuses an experiment which this device cannot run.
 [[nodiscard]] Result<Prepared> prepare(const std::string& queue_path, const Experiment& experiment,
                                        Runner& runner);
 

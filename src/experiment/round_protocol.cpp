@@ -19,8 +19,10 @@ struct KindName {
   ErrorKind kind;
   const char* name;
 };
-constexpr KindName kKinds[] = {
-    {ErrorKind::kFailed, "failed"}, {ErrorKind::kUsage, "usage"}, {ErrorKind::kRefused, "refused"}};
+constexpr KindName kKinds[] = {{ErrorKind::kFailed, "failed"},
+                               {ErrorKind::kUsage, "usage"},
+                               {ErrorKind::kRefused, "refused"},
+                               {ErrorKind::kUnsupported, "unsupported"}};
 
 json encode_workload(const Workload& workload) {
   json object{{"model", workload.model},

@@ -3,8 +3,8 @@
 //
 // A Runner is used from one thread. predict() runs nothing and touches no weight; measure() runs
 // one arm once from a clean state. Errors: kUsage for what the queue got wrong (unknown switch,
-// missing model), kFailed for what broke, and kRefused from measure() only for memory: the arm did
-// not fit.
+// missing model), kUnsupported from predict() for a kernel that this device lacks, kFailed for what
+// broke, and kRefused from measure() only for memory: the arm did not fit.
 #pragma once
 
 #include <compare>

@@ -10,6 +10,7 @@
 //   diverge=N       token N differs; unstable=1: tokens differ from call to call
 //   kl=X            what the arm predicts is that far from the base arm's (0), its perplexity 10+X;
 //                   faultq=KIND: comparing it ends so
+//   lacks=NAME      a kernel that the device lacks: the arm cannot be planned
 //   bytes=N         planned bytes (1000)
 //   registers=N     what the kernels took of a device: the matmul that many, attention 32 (not
 //   said) sleep=MS        a measurement takes that long fault=KIND@N    the N-th measurement of
@@ -66,6 +67,9 @@ class FakeRunner : public Runner {
   }
 
   Result<Prediction> predict(const Workload& workload, const Arm& arm) override {
+    if (const std::string kernel = get(arm, "lacks", ""); !kernel.empty()) {
+      return unsupported(fmt::format("arm={}: there is no such variant here", kernel));
+    }
     Prediction prediction;
     for (const DispatchRow& row : base_rows(workload, arm)) {
       prediction.rows.push_back({row, "the rule of " + row.op, true});

@@ -53,9 +53,9 @@ class Planner {
   [[nodiscard]] const SwitchSet& switches() const { return switches_; }
   [[nodiscard]] const Device& device() const { return device_; }
 
-  // The kernel for a call. Errors: a forced variant or instruction set that cannot run the call
-  // here (usage), never a silent fallback; a call that no variant runs (failed); each with the
-  // reasons. The pointer lives as long as the Planner.
+  // The kernel for a call. Errors: a forced variant that cannot run the call (usage), or that this
+  // device lacks, as it may a forced instruction set (unsupported), never a silent fallback; a call
+  // that no variant runs (failed); each with the reasons. The pointer lives as long as the Planner.
   [[nodiscard]] Result<const Choice*> choose(const OpCall& call);
 
   // Whether a composition (ops.h) is one call: the table has a kernel for it in the class that the

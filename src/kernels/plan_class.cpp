@@ -95,7 +95,7 @@ Result<IsaLimit> isa_limit(const SwitchSet& switches, const Device& device) {
     if (isa_name(isa) == value) limit.widest = isa;
   }
   if (limit.widest > device.best_isa) {
-    return usage_error(limit.setting + ": this machine (" + device.name + ") has only " +
+    return unsupported(limit.setting + ": this machine (" + device.name + ") has only " +
                        std::string(isa_name(device.best_isa)));
   }
   return limit;
@@ -169,8 +169,9 @@ Result<const Variant*> forced_row(std::span<const Variant> table, const OpCall& 
     if (row.op != call.op || row.name != name) continue;
     const std::string why = rejection(row, call, limit);
     if (!why.empty()) {
-      return usage_error(setting + " cannot run " + std::string(phase_name(call.phase)) + " " +
-                         shape_text(call) + ": " + why);
+      const ErrorKind kind = row.isa > limit.widest ? ErrorKind::kUnsupported : ErrorKind::kUsage;
+      return Error{kind, setting + " cannot run " + std::string(phase_name(call.phase)) + " " +
+                             shape_text(call) + ": " + why};
     }
     if (row.numerics > demand.loosest) {
       return usage_error(setting + " is of class " + std::string(numerics_name(row.numerics)) +
@@ -179,7 +180,7 @@ Result<const Variant*> forced_row(std::span<const Variant> table, const OpCall& 
     }
     return &row;
   }
-  return usage_error(setting + ": there is no such variant here");
+  return unsupported(setting + ": there is no such variant here");
 }
 
 }  // namespace reckon::kernels::planning

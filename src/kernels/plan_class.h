@@ -33,7 +33,7 @@ struct IsaLimit {
   bool is_auto = true;
 };
 
-// Usage error where cpu.isa is more than the device has.
+// kUnsupported where cpu.isa is more than the device has.
 [[nodiscard]] Result<IsaLimit> isa_limit(const SwitchSet& switches, const Device& device);
 
 // The setting that names the variant for a call, "auto" where none does.
@@ -62,6 +62,7 @@ struct Forcing {
                               const Demand& demand, const IsaLimit& limit);
 
 // The row that a setting names; usage errors say why it cannot run the call, or may not.
+// kUnsupported: the table has no such row, or it needs a wider instruction set than the limit.
 [[nodiscard]] Result<const Variant*> forced_row(std::span<const Variant> table, const OpCall& call,
                                                 const std::string& key, const std::string& name,
                                                 const Demand& demand, const IsaLimit& limit);

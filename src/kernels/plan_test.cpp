@@ -111,12 +111,14 @@ TEST_F(Plan, TheWidestAllowedInstructionSetWins) {
 }
 
 TEST_F(Plan, AForcedInstructionSetThatTheMachineLacksIsAnError) {
-  EXPECT_THAT(error(matmul_call(Phase::kDecode, 1), {"cpu.isa=avx2"}, Isa::kScalar),
+  EXPECT_THAT(error(matmul_call(Phase::kDecode, 1), {"cpu.isa=avx2"}, Isa::kScalar,
+                    ErrorKind::kUnsupported),
               AllOf(HasSubstr("cpu.isa=avx2"), HasSubstr("Test CPU"), HasSubstr("scalar")));
   // An op without any avx2 row is refused there, too: the setting is wrong for the machine.
   const OpCall add{Op::kAdd, Phase::kDecode, DType::kF32, 1, 0, 576, 0};
-  EXPECT_THAT(error(add, {"cpu.isa=avx2"}, Isa::kScalar), HasSubstr("cpu.isa=avx2"));
-  EXPECT_THAT(error(add, {"cpu.isa=avx512"}, Isa::kAvx2),
+  EXPECT_THAT(error(add, {"cpu.isa=avx2"}, Isa::kScalar, ErrorKind::kUnsupported),
+              HasSubstr("cpu.isa=avx2"));
+  EXPECT_THAT(error(add, {"cpu.isa=avx512"}, Isa::kAvx2, ErrorKind::kUnsupported),
               AllOf(HasSubstr("cpu.isa=avx512"), HasSubstr("avx2")));
 }
 
@@ -156,8 +158,10 @@ TEST_F(Plan, AForcedVariantIsNeverSilentlyReplaced) {
               HasSubstr("prefill.numerics=exact needs exact"));
   EXPECT_THAT(error(decode, {"kernel.matmul=exact_avx2", "numerics=reference"}),
               HasSubstr("numerics=reference needs reference"));
-  EXPECT_THAT(error(decode, {"kernel.matmul=exact_avx2"}, Isa::kScalar), HasSubstr("needs avx2"));
-  EXPECT_THAT(error(decode, {"kernel.matmul=exact_avx2", "cpu.isa=scalar"}),
+  EXPECT_THAT(error(decode, {"kernel.matmul=exact_avx2"}, Isa::kScalar, ErrorKind::kUnsupported),
+              HasSubstr("needs avx2"));
+  EXPECT_THAT(error(decode, {"kernel.matmul=exact_avx2", "cpu.isa=scalar"}, Isa::kAvx2,
+                    ErrorKind::kUnsupported),
               AllOf(HasSubstr("needs avx2"), HasSubstr("cpu.isa=scalar")));
 }
 
@@ -166,6 +170,7 @@ TEST_F(Plan, AVariantOfAnotherTableIsAnError) {
                   std::span(table_).first(7));
   const Result<const Choice*> choice = planner.choose(matmul_call(Phase::kDecode, 1));
   ASSERT_FALSE(choice.ok());
+  EXPECT_EQ(choice.error().kind, ErrorKind::kUnsupported);
   EXPECT_THAT(choice.error().message, HasSubstr("no such variant"));
 }
 
