@@ -18,7 +18,7 @@ experiments:
   - id: floor
     kind: aa
     rounds: 20
-    set: {{prefill.numerics: exact}}
+    set: {{prefill.numerics: exact, prefill.chunk: 8}}
     workload: {{phase: prefill, prompt: It was the best of times, prompt_tokens: 32, generate: 2}}
   - id: larger-chunk
     idea: Run the prompt in one chunk

@@ -135,6 +135,11 @@ std::string limit_key(const std::optional<MemoryLimit>& limit) {
                      limit->bytes);
 }
 
+// Tokens of the longest prefill pass: a chunk longer than the prompt is the prompt.
+int64_t pass_rows(const Subject& subject) {
+  return std::min(subject.prompt_tokens, std::max<int64_t>(subject.chunk, 1));
+}
+
 std::string workload_class(const Prepared& prepared) {
   const Workload& workload = prepared.experiment.workload;
   const Subject& subject = prepared.subject;
@@ -142,10 +147,12 @@ std::string workload_class(const Prepared& prepared) {
     return fmt::format("metric={} {} pairs={}", workload.metric, subject.workload_words,
                        prepared.experiment.pairs);
   }
-  return fmt::format(
+  std::string words = fmt::format(
       "metric={} phase={} shape={} format={} prompt={} generate={} pairs={} threads={}",
       workload.metric, workload.phase, subject.model_shape_hash, subject.weight_format,
       subject.prompt_tokens, workload.generate_tokens, prepared.experiment.pairs, subject.threads);
+  if (workload.phase == "prefill") words += fmt::format(" chunk={}", pass_rows(subject));
+  return words;
 }
 
 Result<ledger::Scope> make_scope(const Prepared& prepared) {
@@ -163,10 +170,7 @@ Result<ledger::Scope> make_scope(const Prepared& prepared) {
   scope.model_hash = subject.model_hash;
   scope.weight_format = subject.weight_format;
   scope.chunk = subject.chunk;
-  scope.rows = 1;
-  if (workload.phase == "prefill") {
-    scope.rows = std::min(subject.prompt_tokens, std::max<int64_t>(subject.chunk, 1));
-  }
+  scope.rows = workload.phase == "prefill" ? pass_rows(subject) : 1;
   scope.context =
       workload.context > 0 ? workload.context : subject.prompt_tokens + workload.generate_tokens;
   scope.metric = workload.metric;
@@ -241,13 +245,13 @@ Result<Prepared> prepare(const std::string& queue_path, const Experiment& experi
   Prepared prepared;
   prepared.experiment = experiment;
   if (const Status status = fill(prepared, runner); !status.ok()) {
+    if (status.error().kind == ErrorKind::kUnsupported) {
+      return unsupported("not on this device: " + status.error().message);
+    }
     return Error{status.error().kind,
                  fmt::format("{}:{}: experiment '{}': {}", queue_path, experiment.line,
                              experiment.id, status.error().message)};
   }
-    if (status.error().kind == ErrorKind::kUnsupported) {
-      return unsupported("not on this device: " + status.error().message);
-    }
   return prepared;
 }
 
