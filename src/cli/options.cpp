@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "cli/output.h"
 #include "cli/terminal.h"
 #include "engine/speculation_options.h"
 #include "formats/synthetic.h"
@@ -122,7 +123,9 @@ Result<std::unique_ptr<engine::LoadedModel>> open_model(const std::string& model
 
 Result<std::unique_ptr<engine::LoadedModel>> open_model(const EngineOptions& options,
                                                         SessionsOf sessions) {
-  TRY_ASSIGN(const kernels::SwitchSet switches, parse_switches(options));
+  std::vector<std::string> left_out;
+  TRY_ASSIGN(const kernels::SwitchSet switches, parse_switches(options, &left_out));
+  print_notes(left_out);
   const models::BuildOptions build{.draft_head = engine::wants_draft_head(switches)};
   const models::HostLayouts layouts{.session = switches, .both = sessions == SessionsOf::kMany};
   std::string model = options.model;
@@ -135,12 +138,14 @@ Result<std::unique_ptr<engine::LoadedModel>> open_model(const EngineOptions& opt
   return open_model(model, options.quant, options.backend, build, layouts);
 }
 
-Result<kernels::SwitchSet> parse_switches(const EngineOptions& options) {
+Result<kernels::SwitchSet> parse_switches(const EngineOptions& options,
+                                          std::vector<std::string>* left_out) {
   kernels::SwitchSet switches;
   if (!options.recipe.empty()) {
     TRY_ASSIGN(const kernels::Recipe recipe, kernels::load_recipe(options.recipe));
     TRY_ASSIGN(const kernels::Backend* backend, kernels::open_backend(options.backend));
-    TRY(recipe.apply(backend->device(), switches));
+    TRY_ASSIGN(std::vector<std::string> lines, recipe.apply(backend->device(), switches));
+    if (left_out != nullptr) *left_out = std::move(lines);
   }
   for (const std::string& assignment : options.sets) TRY(switches.set_assignment(assignment));
   if (options.chunk != 0) TRY(switches.set("prefill.chunk", std::to_string(options.chunk)));

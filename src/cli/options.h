@@ -48,7 +48,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options);
 void add_quant_options(CLI::App& command, QuantOptions& options);
 void add_backend_option(CLI::App& command, std::string& backend);
 
-// The model as typed, its weights planned but not loaded.
+// The model as typed, its weights planned but not loaded. Notes on stderr what the recipe left out.
 // For one session with the options' switches, or for several, whatever they read of weights.
 enum class SessionsOf : uint8_t { kOne, kMany };
 [[nodiscard]] Result<std::unique_ptr<engine::LoadedModel>> open_model(
@@ -57,8 +57,10 @@ enum class SessionsOf : uint8_t { kOne, kMany };
     const std::string& model, const QuantOptions& quant, const std::string& backend,
     const models::BuildOptions& build = {}, const models::HostLayouts& layouts = {.both = true});
 
-// The switches of the recipe, then those typed; --chunk is short for --set prefill.chunk.
-[[nodiscard]] Result<kernels::SwitchSet> parse_switches(const EngineOptions& options);
+// The switches of the recipe, then those typed; --chunk is short for --set prefill.chunk. What the
+// recipe's own conditions leave out, a line each, goes to `left_out`.
+[[nodiscard]] Result<kernels::SwitchSet> parse_switches(
+    const EngineOptions& options, std::vector<std::string>* left_out = nullptr);
 
 // Session options for a context of `context` positions.
 [[nodiscard]] Result<engine::SessionOptions> session_options(const EngineOptions& options,

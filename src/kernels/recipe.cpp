@@ -13,6 +13,37 @@ namespace {
 
 constexpr uintmax_t kMostBytes = 1 << 20;
 
+const std::vector<std::string>& fields() {
+  static const std::vector<std::string> names = {"backend", "device.vendor", "device.isa",
+                                                 "device.units"};
+  return names;
+}
+
+std::string value_of(const Device& device, const std::string& field) {
+  if (field == "backend") return device.backend;
+  if (field == "device.vendor") return device.vendor;
+  if (field == "device.units") return std::to_string(device.cores);
+  return device.backend == "cpu" ? std::string(isa_name(device.best_isa)) : device.features;
+}
+
+bool hold(const Recipe::Conditions& conditions, const Device& device) {
+  return std::ranges::all_of(conditions, [&](const Recipe::Condition& condition) {
+    return std::ranges::find(condition.values, value_of(device, condition.field)) !=
+           condition.values.end();
+  });
+}
+
+// "for backend cpu, device.isa amx or avx512; this is backend cpu, device.isa avx2"
+std::string mismatch(const Recipe::Conditions& conditions, const Device& device) {
+  std::vector<std::string> wanted;
+  std::vector<std::string> here;
+  for (const Recipe::Condition& condition : conditions) {
+    wanted.push_back(condition.field + " " + join(condition.values, " or "));
+    here.push_back(condition.field + " " + value_of(device, condition.field));
+  }
+  return one_line("for " + join(wanted, ", ") + "; this is " + join(here, ", "));
+}
+
 Status expect(const std::string& path, const YamlNode& node, YamlNode::Kind kind,
               const std::string& what) {
   if (node.kind == kind) return {};
@@ -26,29 +57,43 @@ Result<std::string> word(const std::string& path, const YamlNode& map, const std
   return node->scalar;
 }
 
-Status known_keys(const std::string& path, const YamlNode& map, std::vector<std::string> keys) {
+Status known_keys(const std::string& path, const YamlNode& map,
+                  const std::vector<std::string>& keys) {
   for (const YamlNode::Member& member : map.members) {
     if (std::ranges::find(keys, member.key) != keys.end()) continue;
-    std::string known;
-    for (const std::string& key : keys) known += (known.empty() ? "" : ", ") + key;
     return yaml_error(path, member.key_line,
-                      "unknown key '" + member.key + "'; known are " + known);
+                      "unknown key '" + member.key + "'; known are " + join(keys, ", "));
   }
   return {};
 }
 
-Status read_when(const YamlNode& root, Recipe& recipe) {
-  const YamlNode* when = root.find("when");
-  if (when == nullptr) return {};
-  TRY(expect(recipe.path, *when, YamlNode::Kind::kMap, "a map of backend and device.isa"));
-  TRY(known_keys(recipe.path, *when, {"backend", "device.isa"}));
-  if (when->find("backend") != nullptr) {
-    TRY_ASSIGN(recipe.backend, word(recipe.path, *when, "backend"));
+Result<Recipe::Condition> read_condition(const YamlNode::Member& member, const std::string& path) {
+  Recipe::Condition condition{member.key, {}};
+  const std::vector<YamlNode> one{member.value};
+  const bool is_list = member.value.kind == YamlNode::Kind::kList;
+  const std::vector<YamlNode>& values = is_list ? member.value.items : one;
+  const bool plain = std::ranges::all_of(values, [](const YamlNode& value) {
+    return value.kind == YamlNode::Kind::kScalar && value.scalar.find("..") == std::string::npos;
+  });
+  if (!plain || values.empty()) {
+    return yaml_error(path, member.key_line,
+                      "when." + member.key + ": expected a value or a list of values");
   }
-  if (when->find("device.isa") != nullptr) {
-    TRY_ASSIGN(recipe.isa, word(recipe.path, *when, "device.isa"));
+  for (const YamlNode& value : values) condition.values.push_back(value.scalar);
+  return condition;
+}
+
+Result<Recipe::Conditions> read_when(const YamlNode& map, const std::string& path) {
+  Recipe::Conditions conditions;
+  const YamlNode* when = map.find("when");
+  if (when == nullptr) return conditions;
+  TRY(expect(path, *when, YamlNode::Kind::kMap, "a map of " + join(fields(), ", ")));
+  TRY(known_keys(path, *when, fields()));
+  for (const YamlNode::Member& member : when->members) {
+    TRY_ASSIGN(Recipe::Condition condition, read_condition(member, path));
+    conditions.push_back(std::move(condition));
   }
-  return {};
+  return conditions;
 }
 
 Status read_setting(const YamlNode& item, Recipe& recipe) {
@@ -58,8 +103,9 @@ Status read_setting(const YamlNode& item, Recipe& recipe) {
   setting.line = item.line;
   TRY_ASSIGN(setting.key, word(recipe.path, item, "key"));
   TRY_ASSIGN(setting.value, word(recipe.path, item, "value"));
+  TRY_ASSIGN(setting.when, read_when(item, recipe.path));
   for (const Recipe::Setting& other : recipe.settings) {
-    if (other.key != setting.key) continue;
+    if (other.key != setting.key || (!other.when.empty() && !setting.when.empty())) continue;
     return yaml_error(
         recipe.path, item.line,
         "'" + setting.key + "' stands twice, first in line " + std::to_string(other.line));
@@ -68,25 +114,38 @@ Status read_setting(const YamlNode& item, Recipe& recipe) {
   return {};
 }
 
-std::string isa_of(const Device& device) {
-  return device.backend == "cpu" ? std::string(isa_name(device.best_isa)) : device.features;
+// Of a line that is left out.
+Status known_switch(const std::string& key) {
+  if (find_switch(key) != nullptr) return {};
+  return SwitchSet().set(key, "");  // which says what is meant
 }
 
 }  // namespace
 
-Status Recipe::apply(const Device& device, SwitchSet& switches) const {
-  const std::string here = isa_of(device);
-  if ((!backend.empty() && backend != device.backend) || (!isa.empty() && isa != here)) {
-    return usage_error(path + ": a recipe for " +
-                       (backend.empty() ? "any backend" : one_line(backend)) +
-                       (isa.empty() ? "" : " with " + one_line(isa)) + "; this is " +
-                       device.backend + " with " + here);
-  }
+Result<std::vector<std::string>> Recipe::apply(const Device& device, SwitchSet& switches) const {
+  if (!hold(when, device)) return usage_error(path + ": a recipe " + mismatch(when, device));
+  std::vector<std::string> left_out;
+  std::vector<const Setting*> taken;
   for (const Setting& setting : settings) {
-    const Status set = switches.set(setting.key, setting.value);
+    const bool holds = hold(setting.when, device);
+    const Status set = holds ? switches.set(setting.key, setting.value) : known_switch(setting.key);
     if (!set.ok()) return yaml_error(path, setting.line, set.error().message);
+    if (!holds) {
+      left_out.push_back(yaml_error(path, setting.line,
+                                    setting.key + "=" + setting.value +
+                                        " is left out: " + mismatch(setting.when, device))
+                             .message);
+      continue;
+    }
+    const auto twice = std::ranges::find(taken, setting.key, &Setting::key);
+    if (twice != taken.end()) {
+      return yaml_error(path, setting.line,
+                        "'" + setting.key + "' is set in line " + std::to_string((*twice)->line) +
+                            ", too, and both conditions hold here");
+    }
+    taken.push_back(&setting);
   }
-  return {};
+  return left_out;
 }
 
 Result<Recipe> parse_recipe(std::string_view text, const std::string& path) {
@@ -95,7 +154,7 @@ Result<Recipe> parse_recipe(std::string_view text, const std::string& path) {
   TRY(known_keys(path, root, {"when", "ledger", "switches"}));
   Recipe recipe;
   recipe.path = path;
-  TRY(read_when(root, recipe));
+  TRY_ASSIGN(recipe.when, read_when(root, path));
   const YamlNode* list = root.find("switches");
   if (list == nullptr) return yaml_error(path, root.line, "'switches' is missing");
   TRY(expect(path, *list, YamlNode::Kind::kList, "a list as 'switches'"));
