@@ -229,14 +229,15 @@ Result<Asked> ask_all(const Queue& queue, experiment::Runner& runner, ledger::Ca
       continue;
     }
     Result<Answer> answer = ask(queue, experiment, runner, catalog);
-    // One of a queue, as a run of it would refuse that one alone.
-    if (!answer.ok() && answer.error().kind == ErrorKind::kUnsupported &&
-        experiment.id != kQuestion) {
-      asked.unsupported.emplace_back(experiment.id, answer.error().message);
+    if (answer.ok()) {
+      asked.answers.push_back(std::move(answer).value());
       continue;
     }
-    TRY_ASSIGN(Answer found, std::move(answer));
-    asked.answers.push_back(std::move(found));
+    // One of a queue, as a run of it would refuse that one alone.
+    if (answer.error().kind != ErrorKind::kUnsupported || experiment.id == kQuestion) {
+      return answer.error();
+    }
+    asked.unsupported.emplace_back(experiment.id, answer.error().message);
   }
   return asked;
 }

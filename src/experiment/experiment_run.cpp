@@ -63,10 +63,11 @@ class ExperimentRun {
   Status begin() {
     if (!outcome_.design.empty()) context_.progress.on_note(experiment_, outcome_.design);
     Result<Prepared> prepared = prepare(context_.queue.path, experiment_, context_.runner);
-    if (!prepared.ok() && prepared.error().kind == ErrorKind::kUnsupported) {
+    if (!prepared.ok()) {
+      if (prepared.error().kind != ErrorKind::kUnsupported) return prepared.error();
       return finish(OutcomeKind::kRefused, prepared.error().message);
     }
-    TRY_ASSIGN(prepared_, std::move(prepared));
+    prepared_ = std::move(prepared).value();
     const std::string key = journal_key(prepared_);
     TRY_ASSIGN(journal_,
                Journal::open(context_.folder, key, fmt::format("experiment '{}'", experiment_.id)));
