@@ -210,7 +210,7 @@ std::vector<std::string> files_with(const std::filesystem::path& folder, const s
 }
 
 TEST(Queue, KeepsWhatATeamsLedgerLacksWithTheUserAndNoPassword) {
-  if (ledger::test::postgres_server().empty()) GTEST_SKIP() << "RECKON_TEST_POSTGRES has no server";
+  RECKON_NEEDS_POSTGRES();
   ledger::test::PostgresDatabase database;
   ASSERT_TRUE(database.create());
   const std::string open_url = database.url();

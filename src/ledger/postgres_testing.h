@@ -1,6 +1,7 @@
 // A database of one test's own, on the server that scripts/with-postgres starts.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -13,6 +14,17 @@ inline std::string postgres_server() {
   const char* url = std::getenv("RECKON_TEST_POSTGRES");
   return url == nullptr ? "" : url;
 }
+
+// Ends a test where there is no server: skipped, or failed where RECKON_REQUIRE_POSTGRES is set, as
+// .ci/run sets it.
+#define RECKON_NEEDS_POSTGRES()                                                             \
+  do {                                                                                      \
+    if (!::reckon::ledger::test::postgres_server().empty()) break;                          \
+    if (std::getenv("RECKON_REQUIRE_POSTGRES") != nullptr) {                                \
+      FAIL() << "RECKON_TEST_POSTGRES names no server, and RECKON_REQUIRE_POSTGRES is set"; \
+    }                                                                                       \
+    GTEST_SKIP() << "RECKON_TEST_POSTGRES names no server";                                 \
+  } while (false)
 
 // Made by create(), gone with this object.
 class PostgresDatabase {

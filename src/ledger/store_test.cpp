@@ -23,7 +23,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
  protected:
   void SetUp() override {
     if (GetParam().name != "postgres") return;
-    if (test::postgres_server().empty()) GTEST_SKIP() << "RECKON_TEST_POSTGRES names no server";
+    RECKON_NEEDS_POSTGRES();
     ASSERT_TRUE(database_.create());
   }
 
