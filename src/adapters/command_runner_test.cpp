@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "adapters/command_testing.h"
+#include "experiment/queue.h"
 #include "experiment/rows.h"
 
 namespace reckon::adapters {
@@ -69,6 +70,29 @@ TEST(CommandRunner, MeasuresWhatAProgramPrints) {
   EXPECT_EQ(measured.metrics.at("tok_s"), 12.5);
   EXPECT_GT(measured.peak_bytes, 0u);
   EXPECT_GT(measure(shell("true")).metrics.at("wall_ms"), 0);
+}
+
+// The example's own metric, of what a llama-bench wrote.
+TEST(CommandRunner, MeasuresLlamaBenchAsItsExampleSays) {
+  const auto queue = experiment::load_queue(RECKON_TEST_DATA "/../queues/command-llama-bench.yaml");
+  ASSERT_TRUE(queue.ok()) << queue.error().message;
+  const TestFolder folder;
+  const std::string program =
+      folder.script("llama-bench", "cat '" RECKON_TEST_DATA "/golden/exchange/llama-bench.jsonl'");
+  ASSERT_EQ(queue->experiments.size(), 3u);
+  for (const experiment::Experiment& experiment : queue->experiments) {
+    Workload workload = experiment.workload;
+    ASSERT_EQ(workload.command->command.front(), "llama-bench");
+    workload.command->command.front() = program;
+    workload.command->inputs.emplace();
+    experiment::SwitchValues switches = experiment.set;
+    if (!experiment.is_floor()) {
+      switches[experiment.switch_pair.key] = experiment.switch_pair.arm;
+    }
+    const Measurement measured = measure(workload, arm("arm", switches));
+    EXPECT_EQ(measured.broken, "") << experiment.id;
+    EXPECT_EQ(measured.metrics.at("tg64"), 0.549639) << experiment.id;
+  }
 }
 
 TEST(CommandRunner, FillsInSwitches) {
