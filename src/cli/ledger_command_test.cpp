@@ -413,9 +413,18 @@ TEST_F(LedgerCommand, ImportsReportedEntries) {
 // What this repository ships must hold.
 TEST_F(LedgerCommand, LintsTheProjectItself) {
   const std::string root = golden("../..");
-  const Finished lint = sandbox_.run(
-      {"--ledger", root + "/ledger", "ledger", "lint", root + "/src", root + "/queues"});
+  std::vector<std::string> arguments = {"--ledger", root + "/ledger", "ledger", "lint"};
+  for (const char* folder : {"/src", "/queues", "/rules", "/recipes"}) {
+    if (std::filesystem::exists(root + folder)) arguments.push_back(root + folder);
+  }
+  ASSERT_THAT(arguments, testing::Contains(root + "/rules"));
+  const Finished lint = sandbox_.run(arguments);
   EXPECT_EQ(lint.code, 0) << lint.out << lint.err;
+  // Every rule cites something or says that it is unmeasured.
+  const Finished rules =
+      sandbox_.run({"--ledger", root + "/ledger", "ledger", "lint", root + "/rules", "--json"});
+  EXPECT_GT(rules.json()["citations"].get<int>() + rules.json()["unmeasured"].get<int>(), 0)
+      << rules.out;
 }
 
 // Others measured a switch that is not of this version; consulting says what they found, on which
