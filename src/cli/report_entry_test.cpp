@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <regex>
 #include <set>
 
 #include "cli/report_index.h"
 #include "cli/report_parsing.h"
+#include "cli/report_style.h"
 #include "cli/report_testing.h"
 
 namespace reckon::cli {
@@ -157,6 +160,47 @@ TEST_F(ReportPages, AreWellFormedAndLinkOnlyWhatThereIs) {
       EXPECT_EQ(pages.count(target), 1u) << file << " -> " << target;
     }
   }
+}
+
+// A phone is 390 pixels wide, and the page's edges take 28 of them.
+constexpr double kPhonePixels = 362;
+
+// What could make an element wider than a phone: a width of its own in pixels, or a table that
+// neither lies in a box that scrolls nor is one of those that become lists there (class entries).
+std::vector<std::string> too_wide_for_a_phone(const HtmlNode& node, bool scrolls = false) {
+  std::vector<std::string> found;
+  for (const HtmlNode& child : node.children) {
+    const auto attribute = [&](const char* name) {
+      const auto at = child.attributes.find(name);
+      return at == child.attributes.end() ? std::string() : at->second;
+    };
+    const std::string width = attribute("width");
+    if (!width.ends_with('%') && std::strtod(width.c_str(), nullptr) > kPhonePixels) {
+      found.push_back(child.tag + " of width " + width);
+    }
+    if (!attribute("style").empty()) found.push_back(child.tag + " with a style of its own");
+    const bool inside = scrolls || attribute("class") == "scroll";
+    if (child.tag == "table" && !inside && attribute("class") != "entries") {
+      found.push_back("a table outside a box that scrolls");
+    }
+    for (std::string& below : too_wide_for_a_phone(child, inside)) found.push_back(below);
+  }
+  return found;
+}
+
+TEST_F(ReportPages, FitAPhone) {
+  for (const auto& [file, text] : pages()) {
+    HtmlNode page;
+    ASSERT_EQ(HtmlReader::read(text, page), "") << file;
+    EXPECT_THAT(too_wide_for_a_phone(page), testing::IsEmpty()) << file;
+  }
+  // Conditions of @media stand in brackets.
+  const std::string style(kReportStyle);
+  const std::regex width(R"([;{](?:min-)?width:([0-9.]+)px)");
+  for (std::sregex_iterator at(style.begin(), style.end(), width), end; at != end; ++at) {
+    EXPECT_LE(std::stod((*at)[1]), kPhonePixels) << (*at)[0];
+  }
+  EXPECT_THAT(style, HasSubstr(".scroll{overflow-x:auto"));
 }
 
 TEST_F(ReportPages, CutListsByVerdictWithoutAScript) {
