@@ -236,7 +236,11 @@ Html environment_section(const Entry& entry) {
   if (!environment->commit.empty()) {
     facts.add("Commit", environment->commit + (environment->dirty ? ", modified" : ""));
   }
-  for (const auto& [name, value] : environment->readings) facts.add(name, value);
+  for (const auto& [name, value] : environment->readings) {
+    std::string words = name;  // so that it breaks between them
+    std::replace(words.begin(), words.end(), '_', ' ');
+    facts.add(words, value);
+  }
   Html sources;
   if (entry.verdict && !entry.verdict->sources.empty()) {
     HtmlTable table("Sources in reach", {{"Variant"}, {"Source hash"}});

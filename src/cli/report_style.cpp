@@ -102,6 +102,8 @@ header,main,footer{padding-left:14px;padding-right:14px}
 section{padding:14px 12px}
 h1{font-size:20px}.verdict{font-size:16px}
 dl>div,#numbers dl>div{grid-template-columns:96px minmax(0,1fr)}dt{font-size:13px;line-height:22px}
+.scroll table{font-size:13px}.scroll th,.scroll td{padding-right:6px}
+#memory .n{white-space:normal}
 .entries .marked{display:inline}
 .entries thead{display:none}
 .entries tr{display:grid;grid-template-columns:1fr auto;gap:0 10px;padding:8px 0;border-bottom:1px solid var(--rule)}
