@@ -1,6 +1,8 @@
 // What asking a ledger of 20,000 entries costs. The ledger is made up (synthetic_testing.h), in
 // $RECKON_BENCH_LEDGER (kept, and used again) or a folder that is removed at the end.
 //   scripts/build release ledger_bench && build/release/ledger_bench
+//   RECKON_BENCH_LEDGER=FOLDER build/release/ledger_bench --benchmark_filter=none   (only makes it)
+// What the commands take on it: bench/ledger_speed.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
