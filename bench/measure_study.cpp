@@ -1,13 +1,15 @@
 // The error rates of the verdict rule, of sequential stopping and of common practices, on simulated
 // machines: the tables of docs/measuring.md.
 //
-//   scripts/build release measure_study && build/release/measure_study [QUEUES] [SEED]
+//   scripts/build release measure_study && build/release/measure_study [QUEUES] [SEED] [PART]
 //
-// QUEUES a row (100000 by default) and equal seeds give equal tables.
+// QUEUES a row (100000 by default; a tenth of it for sequential stopping) and equal seeds (1) give
+// equal tables. PART: rule, designs, practices, joining or sequential alone.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstdlib>
+#include <string_view>
 
 #include "base/check.h"
 #include "measure/study.h"
@@ -97,21 +99,33 @@ std::vector<NoiseModel> beyond_the_promise() {
   return models;
 }
 
-void print_all(int64_t queues, uint64_t seed) {
-  const std::vector<NoiseModel> promised = promised_noise();
-  print_rule(promised, {}, queues, seed);
-  print_rule(beyond_the_promise(), {}, queues, seed);
-  NoiseModel heavy = plain(1);
-  heavy.heavy_shifts = true;
-  heavy.name = "normal, shifts 1 with heavy tails";
-  const std::vector<NoiseModel> few = {plain(0), plain(1), heavy};
-  for (const int rounds : {1, 3, 4, 6, 8}) print_rule(few, {20, rounds, 6}, queues, seed);
-  for (const int noise_rounds : {40, 60}) print_rule(few, {noise_rounds, 2, 6}, queues, seed);
-  print_practices(promised, queues, seed);
-  print_joining(few, queues, seed);
-  print_sequential(plain(1), queues / 10, seed);
-  print_sequential(heavy, queues / 10, seed);
+NoiseModel heavy_shifts() {
+  NoiseModel model = plain(1);
+  model.heavy_shifts = true;
+  model.name = "normal, shifts 1 with heavy tails";
+  return model;
 }
+
+// The parts of the study, in the order of the page.
+void print_part(std::string_view part, int64_t queues, uint64_t seed) {
+  const std::vector<NoiseModel> few = {plain(0), plain(1), heavy_shifts()};
+  if (part == "rule") {
+    print_rule(promised_noise(), {}, queues, seed);
+    print_rule(beyond_the_promise(), {}, queues, seed);
+  } else if (part == "designs") {
+    for (const int rounds : {1, 3, 4, 6, 8}) print_rule(few, {20, rounds, 6}, queues, seed);
+    for (const int noise_rounds : {40, 60}) print_rule(few, {noise_rounds, 2, 6}, queues, seed);
+  } else if (part == "practices") {
+    print_practices(promised_noise(), queues, seed);
+  } else if (part == "joining") {
+    print_joining(few, queues, seed);
+  } else {
+    print_sequential(plain(1), queues / 10, seed);
+    print_sequential(heavy_shifts(), queues / 10, seed);
+  }
+}
+
+constexpr std::string_view kParts[] = {"rule", "designs", "practices", "joining", "sequential"};
 
 }  // namespace
 }  // namespace reckon::measure
@@ -119,10 +133,16 @@ void print_all(int64_t queues, uint64_t seed) {
 int main(int count, char** arguments) {
   const int64_t queues = count > 1 ? std::strtoll(arguments[1], nullptr, 10) : 100'000;
   const uint64_t seed = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1;
-  if (queues < 10) {
-    fmt::print(stderr, "usage: measure_study [QUEUES] [SEED], at least 10 queues\n");
-    return 2;
+  const std::string_view only = count > 3 ? arguments[3] : "";
+  bool printed = false;
+  for (const std::string_view part : reckon::measure::kParts) {
+    if (queues < 10 || (!only.empty() && part != only)) continue;
+    reckon::measure::print_part(part, queues, seed);
+    printed = true;
   }
-  reckon::measure::print_all(queues, seed);
-  return 0;
+  if (printed) return 0;
+  fmt::print(stderr,
+             "usage: measure_study [QUEUES] [SEED] [PART]: at least 10 queues; PART is rule, "
+             "designs, practices, joining or sequential\n");
+  return 2;
 }
