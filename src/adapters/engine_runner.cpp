@@ -74,6 +74,9 @@ std::map<std::string, double> metrics_of(const engine::Generation& generation,
     metrics["decode_tok_per_s"] = rate(steps, generation.decode_ns);
     metrics["ms_per_token"] =
         static_cast<double>(generation.decode_ns) / 1e6 / static_cast<double>(steps);
+    // A pass decodes one token or verifies several; what drafts them and picks counts as its time.
+    metrics["ms_per_pass"] = static_cast<double>(generation.decode_ns) / 1e6 /
+                             static_cast<double>(generation.decode_passes);
   }
   metrics["peak_bytes"] = static_cast<double>(peak_bytes);
   return metrics;
@@ -318,6 +321,7 @@ std::vector<experiment::Runner::MetricInfo> EngineRunner::metrics() const {
   constexpr int64_t kOneStep = 2;  // the first token comes with the prefill
   return {{"decode_tok_per_s", "tok/s", true, "decode", true, kOneStep},
           {"ms_per_token", "ms", false, "decode", true, kOneStep},
+          {"ms_per_pass", "ms", false, "decode", true, kOneStep},
           {"prefill_tok_per_s", "tok/s", true, "prefill"},
           {"prefill_ms", "ms", false, "prefill"},
           {"peak_bytes", "B", false, "", false}};

@@ -208,6 +208,20 @@ TEST(EngineRunner, GivesEveryMetricItNames) {
   }
 }
 
+// A pass verifies as many tokens as were accepted, and one more.
+TEST(EngineRunner, TellsPassesFromTokens) {
+  EngineRunner runner;
+  Workload workload = tiny_workload();
+  workload.generate_tokens = 11;
+  const auto tokens_a_pass = [&](const experiment::SwitchValues& switches) {
+    const auto measured = runner.measure(workload, arm(switches));
+    EXPECT_TRUE(measured.ok()) << measured.error().message;
+    return measured->metrics.at("ms_per_pass") / measured->metrics.at("ms_per_token");
+  };
+  EXPECT_NEAR(tokens_a_pass({}), 1, 1e-9);
+  EXPECT_NEAR(tokens_a_pass({{"decode.drafter", "replay:1"}, {"decode.mtp_depth", "4"}}), 5, 1e-9);
+}
+
 TEST(EngineRunner, LeavesOutDecodeMetricsOfAWorkloadThatDoesNotDecode) {
   EngineRunner runner;
   Workload workload = tiny_workload();
@@ -216,6 +230,7 @@ TEST(EngineRunner, LeavesOutDecodeMetricsOfAWorkloadThatDoesNotDecode) {
   ASSERT_TRUE(measurement.ok());
   EXPECT_EQ(measurement->tokens.size(), 1u);
   EXPECT_FALSE(measurement->metrics.contains("decode_tok_per_s"));
+  EXPECT_FALSE(measurement->metrics.contains("ms_per_pass"));
 }
 
 TEST(EngineRunner, StartsEveryMeasurementFromACleanState) {
@@ -369,7 +384,15 @@ TEST(EngineRunner, RecordsItsEnvironment) {
     EXPECT_FALSE(environment.at(key).get<std::string>().empty()) << key;
   }
   EXPECT_TRUE(environment.at("dirty").is_boolean());
-  EXPECT_TRUE(environment.at("readings").is_object());
+  const nlohmann::json& readings = environment.at("readings");
+  for (const char* key :
+       {"load_average", "device_vendor", "cpu_features", "device_cores", "device_memory_bytes"}) {
+    EXPECT_FALSE(readings.value(key, "").empty()) << key;
+  }
+  EXPECT_GT(std::stoll(readings.at("device_cores").get<std::string>()), 0);
+  EXPECT_GT(std::stoll(readings.at("device_memory_bytes").get<std::string>()), 1 << 20);
+  EXPECT_THAT(readings.at("load_average").get<std::string>(),
+              testing::MatchesRegex("([0-9]+\\.[0-9]+ ){3}.*"));
 }
 
 TEST(OpenRunner, OpensEveryKindOfItsTable) {
