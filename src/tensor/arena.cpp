@@ -22,8 +22,7 @@ uint64_t physical_bytes() {
 }
 
 class HostMemory final : public MemorySource {
- public:
-  Result<void*> allocate(uint64_t bytes) override {
+  Result<void*> take(uint64_t bytes) override {
     // The allocator would take more than the machine has and fail only when it is touched.
     const uint64_t machine = physical_bytes();
     if (bytes > machine) {
@@ -43,7 +42,7 @@ class HostMemory final : public MemorySource {
     return static_cast<void*>(data);
   }
 
-  void release(void* data) override {
+  void give_back(void* data) override {
     void* memory = nullptr;
     std::memcpy(&memory, static_cast<char*>(data) - sizeof(void*), sizeof(void*));
     std::free(memory);
@@ -51,6 +50,22 @@ class HostMemory final : public MemorySource {
 };
 
 }  // namespace
+
+Result<void*> MemorySource::allocate(uint64_t bytes) {
+  Result<void*> memory = take(bytes);
+  if (memory.ok()) held_bytes_ += bytes;
+  return memory;
+}
+
+void MemorySource::release(void* memory, uint64_t bytes) {
+  RECKON_CHECK(bytes <= held_bytes_);
+  give_back(memory);
+  held_bytes_ -= bytes;
+}
+
+uint64_t MemorySource::held_bytes() const {
+  return held_bytes_;
+}
 
 std::string_view memory_tag_name(MemoryTag tag) {
   switch (tag) {
@@ -79,7 +94,7 @@ MemorySource& host_memory() {
 
 ArenaSet::~ArenaSet() {
   for (const Buffer& buffer : buffers_) {
-    if (buffer.memory != nullptr) source_.release(buffer.memory);
+    if (buffer.memory != nullptr) source_.release(buffer.memory, buffer.term.bytes);
   }
 }
 
@@ -106,7 +121,7 @@ void ArenaSet::adopt(MemoryTag tag, std::string name, uint64_t bytes) {
 void ArenaSet::release(MemoryTag tag) {
   std::erase_if(buffers_, [&](const Buffer& buffer) {
     if (buffer.term.tag != tag) return false;
-    if (buffer.memory != nullptr) source_.release(buffer.memory);
+    if (buffer.memory != nullptr) source_.release(buffer.memory, buffer.term.bytes);
     return true;
   });
   bytes_[static_cast<size_t>(tag)] = 0;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,8 +42,15 @@ class MemorySource {
  public:
   virtual ~MemorySource() = default;
   // Zeroed and kArenaAlignment-aligned; an error (one line, no subject) where there is none left.
-  [[nodiscard]] virtual Result<void*> allocate(uint64_t bytes) = 0;
-  virtual void release(void* memory) = 0;
+  [[nodiscard]] Result<void*> allocate(uint64_t bytes);
+  void release(void* memory, uint64_t bytes);  // as allocated
+  [[nodiscard]] uint64_t held_bytes() const;   // allocated and not released, by anybody
+
+ private:
+  [[nodiscard]] virtual Result<void*> take(uint64_t bytes) = 0;
+  virtual void give_back(void* memory) = 0;
+
+  std::atomic<uint64_t> held_bytes_ = 0;
 };
 
 // The system's own memory, taken as untouched zero pages where it can be. Lives for the process.

@@ -48,6 +48,22 @@ TEST(Arena, PeakOutlivesReleaseUntilReset) {
   EXPECT_NE(buffers[1].memory, nullptr);
 }
 
+TEST(Arena, TheSourceKnowsWhatIsHeld) {
+  const uint64_t before = host_memory().held_bytes();
+  {
+    ArenaSet arenas;
+    ASSERT_TRUE(arenas.allocate(MemoryTag::kState, "kv cache", 1000).ok());
+    ASSERT_TRUE(arenas.allocate(MemoryTag::kScratch, "tile", 64).ok());
+    arenas.adopt(MemoryTag::kWeights, "mapped file", 6400);
+    EXPECT_EQ(host_memory().held_bytes(), before + 1024 + 64);
+    arenas.release(MemoryTag::kState);
+    EXPECT_EQ(host_memory().held_bytes(), before + 64);
+    EXPECT_FALSE(arenas.allocate(MemoryTag::kState, "too much", uint64_t{1} << 62).ok());
+    EXPECT_EQ(host_memory().held_bytes(), before + 64);
+  }
+  EXPECT_EQ(host_memory().held_bytes(), before);
+}
+
 TEST(Arena, AnImpossibleSizeIsAnErrorThatNamesTheBuffer) {
   ArenaSet arenas;
   for (uint64_t bytes : {uint64_t{1} << 62, ~uint64_t{0}}) {

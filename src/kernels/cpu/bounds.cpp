@@ -95,7 +95,7 @@ class Reader {
 
 Status measure_reads(std::vector<Bound>& bounds, ThreadPool& threads, bool avx2, uint64_t bytes,
                      int repetitions) {
-  const auto release = [](void* memory) { host_memory().release(memory); };
+  const auto release = [bytes](void* memory) { host_memory().release(memory, bytes); };
   auto taken = host_memory().allocate(bytes);
   if (!taken.ok()) {
     return failed("a buffer of " + format_bytes(bytes) +

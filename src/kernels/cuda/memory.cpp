@@ -17,7 +17,7 @@ Status zero(void* memory, uint64_t bytes) {
 
 }  // namespace
 
-Result<void*> DeviceMemory::allocate(uint64_t bytes) {
+Result<void*> DeviceMemory::take(uint64_t bytes) {
   void* memory = nullptr;
   const cudaError_t error = cudaMalloc(&memory, bytes);
   if (error == cudaErrorMemoryAllocation) {
@@ -31,13 +31,13 @@ Result<void*> DeviceMemory::allocate(uint64_t bytes) {
   TRY(status_of(error, "allocating device memory"));
   const Status zeroed = zero(memory, bytes);
   if (!zeroed.ok()) {
-    release(memory);
+    give_back(memory);
     return zeroed.error();
   }
   return memory;
 }
 
-void DeviceMemory::release(void* memory) {
+void DeviceMemory::give_back(void* memory) {
   static_cast<void>(cudaFree(memory));
 }
 

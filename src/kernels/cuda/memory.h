@@ -8,9 +8,8 @@
 namespace reckon::kernels::cuda {
 
 class DeviceMemory final : public MemorySource {
- public:
-  [[nodiscard]] Result<void*> allocate(uint64_t bytes) override;
-  void release(void* memory) override;
+  [[nodiscard]] Result<void*> take(uint64_t bytes) override;
+  void give_back(void* memory) override;
 };
 
 }  // namespace reckon::kernels::cuda
