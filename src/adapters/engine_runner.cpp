@@ -111,6 +111,18 @@ Result<std::vector<kernels::OpCall>> certain_calls(const engine::LoadedModel& mo
   return calls;
 }
 
+// What a session plans, which lists every kind of pass, since it does not know what it will be
+// asked for; then with the calls of the workload's own passes in place of those.
+Result<engine::SessionPlan> plan_workload(const engine::LoadedModel& model,
+                                          kernels::Planner& planner,
+                                          const engine::SessionShape& shape,
+                                          const engine::PassKinds& passes) {
+  TRY_ASSIGN(engine::SessionPlan plan,
+             engine::plan_session(model.model(), planner, shape, {}, model.backend()));
+  TRY_ASSIGN(plan.calls, engine::plan_calls(model.model(), planner, plan.shape, passes));
+  return plan;
+}
+
 }  // namespace
 
 EngineRunner::EngineRunner(std::span<const kernels::Variant> variants) : variants_(variants) {}
@@ -192,8 +204,7 @@ Result<Prediction> EngineRunner::predict(const Workload& workload, const Arm& ar
   passes.decode = workload.generate_tokens > 1;
   passes.pick = workload.generate_tokens > 0;
   TRY_ASSIGN(const engine::SessionPlan plan,
-             engine::plan_session(bound.model->model(), planner, bound.shape, passes,
-                                  bound.model->backend()));
+             plan_workload(*bound.model, planner, bound.shape, passes));
   TRY_ASSIGN(const std::vector<kernels::OpCall> always,
              certain_calls(*bound.model, planner, plan, passes));
   Prediction prediction;

@@ -31,6 +31,8 @@ class EngineRunner final : public experiment::Runner {
 
   Result<experiment::Subject> describe(const experiment::Workload& workload,
                                        const experiment::Arm& base) override;
+  // Fails where measure() would for want of a kernel, also one for passes that a session plans and
+  // the workload does not have.
   Result<experiment::Prediction> predict(const experiment::Workload& workload,
                                          const experiment::Arm& arm) override;
   Result<experiment::Measurement> measure(const experiment::Workload& workload,
