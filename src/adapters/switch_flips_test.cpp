@@ -16,6 +16,7 @@
 #include "adapters/engine_runner.h"
 #include "experiment/rows.h"
 #include "kernels/device.h"
+#include "models/test_checkpoints.h"
 
 namespace reckon::adapters {
 namespace {
@@ -50,8 +51,7 @@ Workload workload_of(const std::string& model, int64_t prompt_tokens, int64_t ge
 
 Flipped dense() {
   Flipped flipped;
-  flipped.workload =
-      workload_of(std::string(RECKON_TEST_DATA) + "/golden/gguf/tiny-llama-mixed.gguf", 40, 5);
+  flipped.workload = workload_of(golden_path("gguf/tiny-llama-mixed.gguf"), 40, 5);
   flipped.workload.prompt = "It was the best of times, it was the worst of times. ";
   flipped.drafting = {{"decode.drafter", "replay:0.9"}, {"decode.mtp_depth", "5"}};
   flipped.experts = "fast_amx";
@@ -62,8 +62,7 @@ Flipped dense() {
 // rule take them, and eight to have a pass of six rows.
 Flipped drafting_experts() {
   Flipped flipped;
-  flipped.workload =
-      workload_of(std::string(RECKON_TEST_DATA) + "/golden/oracle/qwen3_5_moe-s0", 50, 8);
+  flipped.workload = workload_of(golden_path("oracle/qwen3_5_moe-s0"), 50, 8);
   flipped.plain = flipped.drafting = {{"decode.mtp_depth", "5"}};
   flipped.experts = "fast_amx";
   return flipped;
@@ -78,6 +77,21 @@ Flipped packed_experts() {
   flipped.drafting = {{"decode.mtp_depth", "2"}};
   flipped.experts = "fast_rows_amx";
   return flipped;
+}
+
+// A folder of matrices that all have panels once they are packed, some with a K of several parts.
+void widen(models::TinyFolder& folder) {
+  folder.config.update({{"hidden_size", 128}, {"head_dim", 64}, {"intermediate_size", 1152}});
+  for (auto& [name, shape] : folder.shapes) {
+    for (int64_t& size : shape) size = size == 8 ? 128 : size == 4 ? 64 : size == 12 ? 1152 : size;
+  }
+}
+
+Workload packed(models::TinyFolder& folder, int64_t prompt_tokens, int64_t generate_tokens) {
+  widen(folder);
+  Workload workload = workload_of(folder.write(), prompt_tokens, generate_tokens);
+  workload.quant = "q4";
+  return workload;
 }
 
 // What the switch is flipped to: every word, both ends of a range, one number of each form, a file.
@@ -198,6 +212,15 @@ TEST(SwitchFlips, OfPackedExpertsLeaveNothingBehind) {
                {"moe.expert_tile", "moe.skip_empty", "prefill.expert_matmul"});
 }
 
+TEST(SwitchFlips, OfAPackedDenseModelLeaveNothingBehind) {
+  models::TinyFolder folder;
+  Flipped flipped;
+  flipped.workload = packed(folder, 40, 3);
+  flipped.drafting = {{"decode.drafter", "lookup"}, {"decode.mtp_depth", "2"}};
+  flipped.experts = "fast_amx";
+  expect_moved(flip_every_switch(flipped), {"prefill.matmul", "prefill.split_k"});
+}
+
 TEST(SwitchFlips, OfModelsLeaveNothingBehind) {
   const uint64_t before = held_bytes();
   {
@@ -217,34 +240,35 @@ TEST(SwitchFlips, OfModelsLeaveNothingBehind) {
   EXPECT_EQ(held_bytes(), before);
 }
 
-// A session has kernels for decode and for a whole chunk even where the workload has neither, and
-// what it cannot have is known before anything runs.
-TEST(SwitchFlips, AreRefusedByThePlanWhereTheSessionRefusesThem) {
-  struct Case {
-    int64_t prompt_tokens, generate_tokens, context;
-    SwitchValues switches;
-  };
-  for (const Case& refused : std::vector<Case>{
-           {40, 0, 0, {{"kernel.attention", "fast_avx512"}}},
-           {40, 1, 0, {{"kernel.attention", "fast_avx512"}}},
-           {12, 0, 20, {{"prefill.matmul", "fast_few_amx"}}},
-       }) {
-    EngineRunner runner;
-    Workload workload = dense().workload;
-    workload.phase = "prefill";
-    workload.metric = "prefill_tok_per_s";
-    workload.prompt_tokens = refused.prompt_tokens;
-    workload.generate_tokens = refused.generate_tokens;
-    workload.context = refused.context;
-    const Arm arm{"arm", refused.switches, {}};
-    const auto prediction = runner.predict(workload, arm);
-    const auto measurement = runner.measure(workload, arm);
-    ASSERT_FALSE(measurement.ok());
-    ASSERT_FALSE(prediction.ok()) << measurement.error().message;
-    EXPECT_EQ(prediction.error().kind, ErrorKind::kUsage);
-    EXPECT_EQ(prediction.error().message, measurement.error().message);
-    EXPECT_THAT(prediction.error().message, HasSubstr(refused.switches.begin()->second));
+// The line with which both the plan and the run refuse.
+std::string refusal(const Workload& workload, const SwitchValues& switches) {
+  EngineRunner runner;
+  const Arm arm{"arm", switches, {}};
+  const auto prediction = runner.predict(workload, arm);
+  const auto measurement = runner.measure(workload, arm);
+  if (prediction.ok() || measurement.ok()) {
+    return std::string(prediction.ok() ? "planned" : "not planned") +
+           (measurement.ok() ? ", run" : ", not run");
   }
+  EXPECT_EQ(prediction.error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(measurement.error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(prediction.error().message, measurement.error().message);
+  return prediction.error().message;
+}
+
+// A session has kernels for decode and for a whole chunk even where the workload has neither.
+TEST(SwitchFlips, AreRefusedByThePlanWhereTheSessionRefusesThem) {
+  if (kernels::detect_cpu().best_isa < kernels::Isa::kAmx) GTEST_SKIP() << "no such kernels";
+  models::TinyFolder folder;
+  Workload prefill = packed(folder, 40, 0);
+  EXPECT_EQ(refusal(prefill, {{"kernel.attention", "fast_avx512"}}),
+            "kernel.attention=fast_avx512 is of class fast, but decode needs exact");
+  const SwitchValues few = {{"prefill.matmul", "fast_few_amx"}};
+  EXPECT_THAT(refusal(prefill, few), HasSubstr("more than 16 rows"));
+  prefill.prompt_tokens = 12;
+  EXPECT_EQ(refusal(prefill, few), "planned, run");
+  prefill.context = 20;
+  EXPECT_THAT(refusal(prefill, few), HasSubstr("more than 16 rows"));
 }
 
 }  // namespace
