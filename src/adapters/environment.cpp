@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/build_info.h"
+#include "kernels/runtime_version.h"
 
 namespace reckon::adapters {
 namespace {
@@ -76,15 +77,15 @@ nlohmann::json environment_record(const kernels::Device& device) {
   add("cpu_max_khz", first_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"));
   add("cpu_throttled",
       first_line("/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count"));
+  add("cuda_version", kernels::runtime_version(device.backend));
   add("device_vendor", device.vendor);
   add(device.backend == "cpu" ? "cpu_features" : "device_features", device.features);
   add("device_cores", std::to_string(device.cores));
   add("device_memory_bytes", std::to_string(device.memory_bytes));
   const BuildInfo& build = build_info();
-  return {{"device_name", device.name}, {"driver", driver_of(device)},
-          {"kernel", kernel_release()}, {"compiler", build.compiler},
-          {"commit", build.commit},     {"dirty", build.dirty},
-          {"readings", readings},       {"facts", nlohmann::json::object()}};
+  return {{"device_name", device.name}, {"driver", driver_of(device)}, {"kernel", kernel_release()},
+          {"compiler", build.compiler}, {"commit", build.commit},      {"dirty", build.dirty},
+          {"readings", readings}};
 }
 
 }  // namespace reckon::adapters

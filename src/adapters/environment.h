@@ -8,8 +8,9 @@
 
 namespace reckon::adapters {
 
-// {"device_name", "driver", "kernel", "compiler", "commit", "dirty", "readings": {text: text},
-//  "facts": {text: number}}, as ledger::Environment reads it. Cheap enough for every round.
+// {"device_name", "driver", "kernel", "compiler", "commit", "dirty", "readings": {text: text}}, as
+// ledger::Environment reads it; ledger/facts.h has the numbers that conditions may name. Cheap
+// enough for every round.
 [[nodiscard]] nlohmann::json environment_record(const kernels::Device& device);
 
 }  // namespace reckon::adapters

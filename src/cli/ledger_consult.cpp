@@ -164,6 +164,7 @@ Result<std::optional<Answer>> ask_of_foreign_switch(const Queue& queue, Experime
   query.scope.switch_key = asked.key;
   query.scope.base_value = asked.base;
   query.scope.arm_value = asked.arm;
+  query.facts = answer.prepared.facts;
   answer.prepared.scope = query.scope;
   TRY_ASSIGN(answer.consultation, catalog.consult(query));
   if (answer.consultation.near_count == 0) return std::optional<Answer>();
@@ -186,6 +187,7 @@ Result<Answer> ask(const Queue& queue, const Experiment& experiment, experiment:
   query.scope = answer.prepared.scope;
   query.claim = experiment.claim;
   query.sources = answer.prepared.sources;
+  query.facts = answer.prepared.facts;
   TRY_ASSIGN(answer.consultation, catalog.consult(query));
   return answer;
 }

@@ -70,10 +70,11 @@ void add_rounds(Page& page, const Entry& entry, const std::string& unit) {
     const ledger::Round& round = measured.round;
     const auto pairs = std::count_if(round.pairs.begin(), round.pairs.end(),
                                      [](const ledger::PairSample& pair) { return !pair.warmup; });
-    texts.push_back(fmt::format("{}: {} ({}), {}, {}", texts.size() + 1,
+    texts.push_back(fmt::format("{}: {} ({}), {}, {}{}", texts.size() + 1,
                                 arms_text({round.base_value}, {round.arm_value}, unit),
                                 signed_share_text(std::expm1(round.median_log)),
-                                counted(pairs, "pair"), round.started));
+                                counted(pairs, "pair"), round.started,
+                                entry.rests_on(round) ? "" : " (not in the verdict)"));
   }
   page.lines("rounds", texts);
 }

@@ -347,11 +347,7 @@ std::optional<Plot> plot_of(const Entry& entry, const Metrics& metrics) {
   for (const MeasuredBody& measured : entry.rounds) {
     std::optional<PlotRound> round = measured_round(measured.round, better);
     if (!round) return std::nullopt;
-    if (entry.verdict && !entry.verdict->rounds.empty()) {
-      const std::vector<std::string>& counted_rounds = entry.verdict->rounds;
-      round->counted = std::find(counted_rounds.begin(), counted_rounds.end(), measured.round.id) !=
-                       counted_rounds.end();
-    }
+    round->counted = entry.rests_on(measured.round);
     const auto& pairs = measured.round.pairs;
     plot.warmups += static_cast<int>(
         std::count_if(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.warmup; }));

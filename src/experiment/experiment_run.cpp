@@ -78,8 +78,11 @@ class ExperimentRun {
         });
     TRY(recorder_->recover());
     if (const std::optional<std::string> entry = context_.record.entry_of(key)) {
-      note("already concluded in this run of the queue");
-      return conclude(*entry);
+      TRY_ASSIGN(const bool stands, still_stands(*entry));
+      if (stands) {
+        note("already concluded in this run of the queue");
+        return conclude(*entry);
+      }
     }
     TRY(judge_now());
     switch (judgement_.next) {
@@ -97,6 +100,14 @@ class ExperimentRun {
     RECKON_CHECK(false);
   }
 
+  // Nobody overturned or reopened it since.
+  Result<bool> still_stands(const std::string& entry) const {
+    TRY_ASSIGN(const auto ledger, ledger::open_catalog(context_.store));
+    TRY_ASSIGN(const ledger::Entry known, ledger->entry(entry));
+    return known.status != ledger::EntryStatus::kOverturned &&
+           known.status != ledger::EntryStatus::kReopened;
+  }
+
   Status judge_now() {
     TRY_ASSIGN(const auto ledger, ledger::open_catalog(context_.store));
     for (const std::string& warning : ledger->warnings()) note(warning);
@@ -112,8 +123,7 @@ class ExperimentRun {
   }
 
   Status begin_rounds() {
-    rounds_.emplace(context_, prepared_, *journal_,
-                    static_cast<int64_t>(judgement_.earlier.size()));
+    rounds_.emplace(context_, prepared_, *journal_, judgement_.first_index);
     const auto journalled = static_cast<int>(collect(journal_->pairs()).rounds.size());
     count_ = std::max(judgement_.rounds, journalled);
     running_ = true;

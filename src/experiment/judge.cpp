@@ -184,6 +184,7 @@ Result<Judgement> consulted(const Prepared& prepared, ledger::Catalog& ledger,
   query.scope = prepared.scope;
   query.claim = prepared.experiment.claim;
   query.sources = prepared.sources;
+  query.facts = prepared.facts;
   TRY_ASSIGN(const ledger::Consultation answer, ledger.consult(query));
   note_findings(answer, judgement.notes);
   if (answer.block && !options.force) {
@@ -193,9 +194,11 @@ Result<Judgement> consulted(const Prepared& prepared, ledger::Catalog& ledger,
   judgement.overrides_ledger = options.force && (answer.block || answer.join);
   if (answer.join && !options.force) {
     judgement.notes.push_back("joins: " + answer.join->text);
-    TRY_ASSIGN(ledger::Entry joined, ledger.entry(answer.join->entry));
+    TRY_ASSIGN(const ledger::Entry joined, ledger.entry(answer.join->entry));
+    const std::span<const ledger::MeasuredBody> counting = joined.counting_rounds();
     judgement.joins = joined.id;
-    judgement.earlier = std::move(joined.rounds);
+    judgement.earlier.assign(counting.begin(), counting.end());
+    judgement.first_index = static_cast<int64_t>(joined.rounds.size());
   }
   return judgement;
 }

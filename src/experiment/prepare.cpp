@@ -8,7 +8,9 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "experiment/record.h"
 #include "experiment/rows.h"
+#include "ledger/facts.h"
 
 namespace reckon::experiment {
 namespace {
@@ -235,6 +237,7 @@ Status fill(Prepared& prepared, Runner& runner) {
   prepared.predicted = compare_rows(predicted_rows(prepared.base_plan),
                                     predicted_rows(prepared.arm_plan), experiment.reach);
   mark_weak(prepared.base_plan, prepared.predicted);
+  prepared.facts = ledger::facts_of(to_environment(runner.environment(), ""));
   return {};
 }
 

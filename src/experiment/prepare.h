@@ -11,6 +11,7 @@
 #include "experiment/queue.h"
 #include "experiment/runner.h"
 #include "ledger/catalog.h"
+#include "ledger/predicate.h"
 #include "ledger/record.h"
 #include "measure/design.h"
 #include "measure/verdict.h"
@@ -27,6 +28,7 @@ struct Prepared {
   ledger::Scope scope;
   std::map<std::string, std::string> sources;  // in reach
   ledger::Proof predicted;                     // as the plans say
+  ledger::Facts facts;                         // of the environment, for conditions (facts.h)
 };
 
 // Errors (kUsage where the queue is wrong) start with the queue file, line and experiment. Not so
@@ -56,6 +58,7 @@ struct Judgement {
   std::optional<double> seconds_a_pair;
   int rounds = 0;                             // to run now
   std::vector<ledger::MeasuredBody> earlier;  // the rounds that new ones join
+  int64_t first_index = 0;                    // of the next round in its entry
   std::string joins;                          // the entry that takes the rounds; "": a new one
   std::optional<measure::Band> band;          // of the whole design; unset below two A/A rounds
   std::optional<int> rounds_to_see;           // the claim; unset without a claim or a band, and

@@ -17,8 +17,8 @@
 //   this arm in a process (from 1) ends as crash, hang,
 //                   garbage, exit, error, usage, refuse, or zero (a metric of 0); late is a crash
 //                   where the environment has RECKON_TEST_LATE
-// The model is "tiny", followed by ";source=HASH" (kernel sources), ";units=N" (device) and
-// ";dirty".
+// The model is "tiny", followed by ";source=HASH" (kernel sources), ";units=N" (device),
+// ";kernel=VERSION" (of the system) and ";dirty".
 #pragma once
 
 #include <fmt/format.h>
@@ -47,6 +47,7 @@ class FakeRunner : public Runner {
     if (workload.model.rfind("tiny", 0) != 0) {
       return usage_error(fmt::format("no model is called '{}'", workload.model));
     }
+    kernel_ = option(workload.model, ';', "kernel", "1.0");
     Subject subject;
     subject.device = {{"vendor", "TestVendor"},
                       {"isa", "avx2"},
@@ -93,6 +94,7 @@ class FakeRunner : public Runner {
 
   Result<Measurement> measure(const Workload& workload, const Arm& arm) override {
     const int call = ++calls_[arm.name];
+    kernel_ = option(workload.model, ';', "kernel", "1.0");
     TRY(misbehave(get(arm, "fault", ""), call));
     std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(get(arm, "sleep", "0"))));
     Measurement measurement;
@@ -152,7 +154,7 @@ class FakeRunner : public Runner {
   }
 
   nlohmann::json environment() override {
-    return {{"kernel", "Test 1.0"},          {"compiler", "test"},
+    return {{"kernel", "Test " + kernel_},   {"compiler", "test"},
             {"commit", "0123abc"},           {"dirty", dirty_},
             {"readings", {{"load", "0.5"}}}, {"facts", {{"temperature_c", 40.0}}},
             {"unknown_to_the_ledger", 7}};
@@ -225,6 +227,7 @@ class FakeRunner : public Runner {
   std::map<std::string, int> calls_;
   uint64_t draws_ = 0;
   bool dirty_ = false;
+  std::string kernel_ = "1.0";
 };
 
 inline Result<std::unique_ptr<Runner>> open_fake_runner(const std::string& /*name*/) {

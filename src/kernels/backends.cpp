@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "kernels/backend.h"
 #include "kernels/cuda/open.h"
+#include "kernels/runtime_version.h"
 
 namespace reckon::kernels {
 namespace {
@@ -41,6 +42,14 @@ Result<Backend*> open_backend(std::string_view name) {
                         join(backend_names(), ", ");
   if (name == "cuda") message += " (the cuda preset builds it where nvcc is)";
   return usage_error(message);
+}
+
+std::string runtime_version(std::string_view backend) {
+#if RECKON_CUDA
+  if (backend == "cuda") return cuda::runtime_version();
+#endif
+  (void)backend;
+  return "";
 }
 
 }  // namespace reckon::kernels

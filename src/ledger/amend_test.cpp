@@ -61,7 +61,7 @@ TEST_F(AmendTest, AnOverturnedEntryBlocksNoLonger) {
 TEST_F(AmendTest, AReopenedEntryWaitsForItsNextVerdict) {
   append(reopen(*catalog(), id(1), "a new compiler", later_).value());
   EXPECT_EQ(entry(1).status, EntryStatus::kReopened);
-  EXPECT_THAT(ask(1).allowed.at(0).text, HasSubstr("it was reopened: a new compiler"));
+  EXPECT_THAT(ask(1).join->text, HasSubstr("it was reopened: a new compiler"));
   expect_refused(reopen(*catalog(), id(1), "again", later_), "is reopened already");
   expect_refused(reopen(*catalog(), id(3), "why not", later_), "has no verdict yet");
   append(test::verdict(id(1), test::lost(), at(0, 21)));

@@ -11,10 +11,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <span>
 #include <string>
 
+#include "ledger/catalog_testing.h"
 #include "ledger/open.h"
 #include "ledger/synthetic_testing.h"
 #include "ledger/test_events.h"
@@ -27,30 +27,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::string text_of(const Finding& finding) {
-  return finding.text;
-}
-
-std::vector<std::string> texts_of(const Consultation& answer) {
-  std::vector<std::string> texts{answer.block ? "block " + text_of(*answer.block) : "no block",
-                                 answer.join ? "join " + text_of(*answer.join) : "no join",
-                                 "near " + std::to_string(answer.near_count)};
-  for (const auto& finding : answer.allowed) texts.push_back(text_of(finding));
-  for (const auto& finding : answer.stale) texts.push_back(text_of(finding));
-  for (const auto& finding : answer.offers) texts.push_back(text_of(finding));
-  for (const auto& finding : answer.near) texts.push_back(near_text(finding));
-  return texts;
-}
-
-std::string text_of(const Entry& entry) {
-  std::string text = encode(entry.idea).dump() + entry.status_reason;
-  if (entry.verdict) text += encode(*entry.verdict).dump();
-  for (const MeasuredBody& round : entry.rounds) text += encode(round).dump();
-  for (const Note& note : entry.notes) text += note.time + note.text;
-  for (const StatusChange& change : entry.history) text += change.time + change.reason;
-  return text;
-}
-
 class CatalogTest : public testing::Test {
  protected:
   const test::TemporaryFolder folder_;
@@ -60,63 +36,15 @@ class CatalogTest : public testing::Test {
   void append(std::span<const Event> events) { ASSERT_TRUE(store_->append(events).ok()); }
   void append(const Event& event) { append({&event, 1}); }
 
-  static void expect_equal_classes(Catalog& indexed, Catalog& folded, const Scope& scope) {
-    const std::vector<Entry> found = indexed.of_class(scope).value();
-    const std::vector<Entry> expected = folded.of_class(scope).value();
-    ASSERT_EQ(found.size(), expected.size());
-    for (size_t i = 0; i < found.size(); ++i) {
-      EXPECT_EQ(found[i].id + text_of(found[i]), expected[i].id + text_of(expected[i]));
-      for (const MeasuredBody& body : found[i].rounds) {
-        EXPECT_TRUE(indexed.has_round(body.round.id).value()) << body.round.id;
-        EXPECT_TRUE(folded.has_round(body.round.id).value()) << body.round.id;
-      }
-    }
-    EXPECT_FALSE(indexed.has_round("rd-unknown").value());
-    EXPECT_FALSE(folded.has_round("rd-unknown").value());
-  }
-
-  // With and without the index, all answers must be equal.
   void expect_equal_answers(const std::vector<Scope>& scopes) const {
-    const auto indexed = open_catalog(*store_).value();
+    test::expect_equal_answers(*store_, scopes);
     ASSERT_TRUE(fs::exists(index_));
-    const auto folded = open_catalog_without_index(*store_).value();
-    EXPECT_EQ(indexed->warnings(), folded->warnings());
-    const std::vector<Summary> list = indexed->list().value();
-    EXPECT_EQ(list, folded->list().value());
-    for (size_t i = 0; i < list.size(); i += 1 + list.size() / 50) {
-      EXPECT_EQ(summary_of(indexed->entry(list[i].id).value()), list[i]);
-      EXPECT_EQ(text_of(indexed->entry(list[i].id).value()),
-                text_of(folded->entry(list[i].id.substr(3)).value()));
-    }
-    for (const Scope& scope : scopes) {
-      for (const char* source : {"0123456789abcdef", "changed"}) {
-        Query query;
-        query.scope = scope;
-        query.sources = Sources{{"fast_tile", source}, {"exact_gemv", "fedcba9876543210"}};
-        EXPECT_EQ(texts_of(indexed->consult(query).value()),
-                  texts_of(folded->consult(query).value()));
-      }
-      expect_equal_classes(*indexed, *folded, scope);
-    }
   }
 };
 
-// Scopes of entries, and others near them.
-std::vector<Scope> some_scopes(const std::vector<Event>& events) {
-  std::vector<Scope> scopes;
-  for (const Event& event : events) {
-    if (event.type != EventType::kIdea) continue;
-    scopes.push_back(decode<IdeaBody>(event.body).value().scope);
-    scopes.push_back(scopes.back());
-    scopes.back().chunk *= 2;
-    if (scopes.size() >= 20) break;
-  }
-  return scopes;
-}
-
 TEST_F(CatalogTest, AnswersAsTheLinesDoWhileTheLedgerGrows) {
   const std::vector<Event> events = test::synthetic_events(300, 1, 5);
-  const std::vector<Scope> scopes = some_scopes(events);
+  const std::vector<Scope> scopes = test::some_scopes(events);
   const size_t step = events.size() / 7;
   for (size_t from = 0; from < events.size(); from += step) {
     append(std::span(events).subspan(from, std::min(step, events.size() - from)));
@@ -157,7 +85,7 @@ TEST_F(CatalogTest, ResolvesPrefixesAsTheLinesDo) {
 class FilesTest : public CatalogTest {
  protected:
   const std::vector<Event> events_ = test::synthetic_events(40, 3, 3);
-  const std::vector<Scope> scopes_ = some_scopes(events_);
+  const std::vector<Scope> scopes_ = test::some_scopes(events_);
 
   void SetUp() override {
     append(events_);
@@ -303,42 +231,6 @@ TEST_F(CatalogTest, ManyProcessesAtOnce) {
   }
   EXPECT_EQ(open_catalog(*store_).value()->list().value().size(), kProcesses * kEach);
   expect_equal_answers({});
-}
-
-// 10,000 scopes that differ from an entry's in one key each: none may block.
-TEST_F(CatalogTest, NearMissesNeverBlock) {
-  const std::vector<Event> events = test::synthetic_events(100, 4);
-  append(events);
-  const auto catalog = open_catalog(*store_).value();
-  std::mt19937_64 random(5);
-  std::vector<nlohmann::json> scopes;
-  for (const Event& event : events) {
-    if (event.type == EventType::kIdea) scopes.push_back(event.body["scope"]);
-  }
-  const auto folded = open_catalog_without_index(*store_).value();
-  size_t blocks = 0;
-  size_t exact = 0;
-  for (int i = 0; i < 10000; ++i) {
-    nlohmann::json scope = scopes[random() % scopes.size()];
-    const nlohmann::json leaves = scope.flatten();
-    auto leaf = leaves.begin();
-    do {
-      leaf = leaves.begin();
-      std::advance(leaf, static_cast<long>(random() % leaves.size()));
-    } while (leaf->is_null() || leaf.key() == "/switch");
-    Query query;
-    query.scope = scope_from_json(scope).value();
-    if (i % 100 == 0) exact += catalog->consult(query)->block ? 1 : 0;
-    scope[nlohmann::json::json_pointer(leaf.key())] =
-        leaf->is_string() ? nlohmann::json(leaf->get<std::string>() + "'")
-                          : nlohmann::json(leaf->get<int64_t>() + 1);
-    query.scope = scope_from_json(scope).value();
-    const Consultation answer = (i % 50 == 0 ? catalog : folded)->consult(query).value();
-    blocks += answer.block || answer.join ? 1 : 0;
-    EXPECT_GE(answer.near_count, 1U);
-  }
-  EXPECT_EQ(blocks, 0U);
-  EXPECT_GT(exact, 50U);  // and those that differ in nothing do block
 }
 
 }  // namespace

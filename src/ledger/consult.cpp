@@ -7,6 +7,7 @@
 
 #include "base/figures.h"
 #include "base/text.h"
+#include "ledger/facts.h"
 
 namespace reckon::ledger {
 namespace {
@@ -30,15 +31,22 @@ std::vector<std::string> changed_sources(const Sources& then, const Sources& now
   return changed;
 }
 
-// What the entry's result was built from; empty where it was not recorded.
+bool is_reopened(const Entry& entry) {
+  return entry.status == EntryStatus::kReopened;
+}
+
+// What the result that counts was built from; empty where it was not recorded.
 const Sources& sources_of(const Entry& entry) {
   static const Sources none;
+  if (is_reopened(entry)) {
+    return entry.counting_rounds().empty() ? none : entry.counting_rounds().back().sources;
+  }
   if (entry.verdict && !entry.verdict->sources.empty()) return entry.verdict->sources;
   return entry.rounds.empty() ? none : entry.rounds.back().sources;
 }
 
 Facts facts_at_measuring(const Entry& entry) {
-  Facts facts = entry.verdict ? entry.verdict->environment.facts : Facts();
+  Facts facts = entry.verdict ? facts_of(entry.verdict->environment) : Facts();
   facts.merge(facts_of(entry.idea.scope));
   return facts;
 }
@@ -57,7 +65,7 @@ std::string why_not_blocking(const Entry& entry, const Query& query) {
   if (entry.status == EntryStatus::kOverturned) return "it was overturned: " + entry.status_reason;
   if (entry.idea.kind == EntryKind::kTuning) return "it is a sweep, which gives no verdict";
   if (!entry.verdict) return "it has no verdict yet";
-  if (entry.status == EntryStatus::kReopened) return "it was reopened: " + entry.status_reason;
+  if (is_reopened(entry)) return "it was reopened: " + entry.status_reason;
   switch (entry.verdict->verdict) {
     case Verdict::kInconclusive:
       return "it was inconclusive";
@@ -87,7 +95,13 @@ std::string why_not_blocking(const Entry& entry, const Query& query) {
 bool takes_rounds(const Entry& entry) {
   return !entry.imported && entry.idea.kind != EntryKind::kTuning &&
          entry.status != EntryStatus::kOverturned &&
-         (!entry.verdict || entry.verdict->verdict == Verdict::kInconclusive);
+         (is_reopened(entry) || !entry.verdict || entry.verdict->verdict == Verdict::kInconclusive);
+}
+
+std::string join_text(const Entry& entry, const std::string& reason) {
+  const std::string line = fmt::format("{}: {}", entry.id, summarize(entry));
+  if (!is_reopened(entry)) return line + "; new rounds join it";
+  return fmt::format("{}; {}; its next verdict counts only rounds from now on", line, reason);
 }
 
 Finding finding(const Entry& entry, std::string text) {
@@ -106,8 +120,9 @@ std::string block_text(const Entry& entry) {
   return text + fmt::format("; {}", kOverride);
 }
 
+// `joined`: the entry that answer.join names, if any.
 void consult_same_scope(const Entry& entry, const Query& query, bool condition_holds,
-                        Consultation& answer) {
+                        Consultation& answer, const Entry*& joined) {
   const std::string line = fmt::format("{}: {}", entry.id, summarize(entry));
   const auto& then = sources_of(entry);
   if (query.sources && !then.empty() && !entry.imported) {
@@ -123,7 +138,9 @@ void consult_same_scope(const Entry& entry, const Query& query, bool condition_h
   if (reason.empty()) {
     answer.block = finding(entry, block_text(entry));
   } else if (takes_rounds(entry)) {
-    answer.join = finding(entry, fmt::format("{}; new rounds join it", line));
+    if (joined != nullptr && is_reopened(*joined) && !is_reopened(entry)) return;
+    joined = &entry;
+    answer.join = finding(entry, join_text(entry, reason));
   } else {
     answer.allowed.push_back(finding(entry, fmt::format("{}; not blocking: {}", line, reason)));
   }
@@ -216,6 +233,7 @@ Consultation consult(std::span<const Entry> entries, const Query& query) {
   Consultation answer;
   Facts now = query.facts;
   now.merge(facts_of(query.scope));
+  const Entry* joined = nullptr;
   for (const Entry& entry : entries) {
     const bool same_scope = entry.idea.scope == query.scope;
     const bool same_switch = entry.idea.scope.switch_key == query.scope.switch_key;
@@ -227,7 +245,7 @@ Consultation consult(std::span<const Entry> entries, const Query& query) {
           {finding(entry, fmt::format("{}; {} holds now", line, *condition)), *condition});
     }
     if (same_scope) {
-      consult_same_scope(entry, query, condition.has_value(), answer);
+      consult_same_scope(entry, query, condition.has_value(), answer, joined);
     } else if (!query.scope.switch_key.empty()) {
       NearFinding near{finding(entry, line), differences(entry.idea.scope, query.scope)};
       answer.near.push_back(std::move(near));

@@ -22,7 +22,7 @@ struct Query {
   // Source hash of every variant and rule in reach, now; unset where the caller cannot know, and
   // then nothing counts as stale.
   std::optional<Sources> sources;
-  Facts facts;  // beside those that the scope states (facts_of)
+  Facts facts;  // of the environment now (facts.h), beside those that the scope states
 };
 
 struct Finding {
@@ -46,8 +46,9 @@ struct OfferFinding : Finding {
 struct Consultation {
   // Set: do not measure. The text has the number, the date and how to override.
   std::optional<Finding> block;
-  // The latest entry that new rounds join: INCONCLUSIVE or without a verdict, not overturned, not
-  // stale, not imported.
+  // The entry that takes new rounds: the latest that was reopened and waits for its next verdict,
+  // whose earlier rounds do not count (Entry::counting_rounds); else the latest that is
+  // INCONCLUSIVE or without a verdict. Not overturned, not stale, not imported.
   std::optional<Finding> join;
   std::vector<Finding> allowed;     // same scope, not blocking, and why
   std::vector<StaleFinding> stale;  // same scope, other sources

@@ -9,6 +9,7 @@ namespace reckon::ledger {
 namespace {
 
 using test::at;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -206,16 +207,35 @@ TEST_F(ConsultTest, WithoutKnownSourcesNothingIsStale) {
   EXPECT_TRUE(consult(entries(unrecorded), query()).block.has_value());
 }
 
-TEST_F(ConsultTest, OverturnedAndReopenedEntriesDoNotBlock) {
-  for (const EventType type : {EventType::kOverturned, EventType::kReopened}) {
-    const Consultation answer =
-        consult(entries(test::lost(), {test::status(type, id_, {"wrong clock", ""})}), query());
-    EXPECT_FALSE(answer.block || answer.join);
-    ASSERT_EQ(answer.allowed.size(), 1U);
-    EXPECT_THAT(answer.allowed[0].text, HasSubstr("wrong clock"));
-  }
+TEST_F(ConsultTest, OverturnedEntriesNeitherBlockNorTakeRounds) {
   const Event overturned = test::status(EventType::kOverturned, id_, {"wrong clock", ""});
+  const Consultation answer = consult(entries(test::lost(), {overturned}), query());
+  EXPECT_FALSE(answer.block || answer.join);
+  ASSERT_EQ(answer.allowed.size(), 1U);
+  EXPECT_THAT(answer.allowed[0].text, HasSubstr("wrong clock"));
   EXPECT_FALSE(consult(entries(verdict_of(Verdict::kInconclusive), {overturned}), query()).join);
+}
+
+TEST_F(ConsultTest, ReopenedEntriesTakeNewRounds) {
+  const Event reopened = test::status(EventType::kReopened, id_, {"a new driver", ""});
+  std::vector<Entry> known = entries(test::lost(), {reopened});
+  Query ask = query();
+  ask.sources = Sources{{"moe_tile", "rewritten since"}};
+  for (const Query& now : {query(), ask}) {
+    const Consultation answer = consult(known, now);
+    EXPECT_FALSE(answer.block.has_value());
+    EXPECT_TRUE(answer.allowed.empty() && answer.stale.empty());
+    ASSERT_TRUE(answer.join.has_value());
+    EXPECT_EQ(answer.join->entry, id_);
+    EXPECT_THAT(answer.join->text, AllOf(HasSubstr("it was reopened: a new driver"),
+                                         HasSubstr("counts only rounds from now on")));
+  }
+  // It waits for a verdict, and a later open one does not.
+  const Event later = test::idea(test::expert_tile_scope(), "bob", at(20));
+  known.push_back(fold(std::vector<Event>{later}).entries[0]);
+  EXPECT_EQ(consult(known, query()).join->entry, id_);
+  known.erase(known.begin());
+  EXPECT_EQ(consult(known, query()).join->entry, later.entry);
 }
 
 TEST_F(ConsultTest, SupersededEntriesStillBlockAndNameTheirSuccessor) {
@@ -247,6 +267,17 @@ TEST_F(ConsultTest, ConditionsThatNowHoldAreOffered) {
   EXPECT_EQ(answer.offers[0].predicate, "chunk >= 4096");
   EXPECT_EQ(answer.near.size(), 1U);
   EXPECT_TRUE(consult(entries(body), query()).offers.empty());
+}
+
+TEST_F(ConsultTest, WhatTheEnvironmentSaidThenIsKnown) {
+  VerdictBody body = test::lost();
+  body.revisit_when = {"driver_version >= 580.80"};
+  Query ask = query();
+  ask.facts = {{"driver_version", 580126009}};
+  body.environment.driver = "NVIDIA 580.95.05";
+  EXPECT_TRUE(consult(entries(body), ask).block.has_value());
+  body.environment.driver = "NVIDIA 580.65.06";
+  EXPECT_EQ(consult(entries(body), ask).offers.size(), 1U);
 }
 
 TEST_F(ConsultTest, AConditionBeyondTheScopeLiftsTheBlock) {

@@ -165,8 +165,9 @@ class Folder {
     entry.history.push_back({status, event.time, event.writer, body.reason, body.by});
     if (status == EntryStatus::kSuperseded) {
       entry.superseded_by = body.by;
-      if (entry.status == EntryStatus::kOverturned) return {};
+      if (entry.status != EntryStatus::kOpen && entry.status != EntryStatus::kSuperseded) return {};
     }
+    if (status == EntryStatus::kReopened) entry.rounds_before = entry.rounds.size();
     entry.status = status;
     entry.status_reason = std::move(body.reason);
     return {};
@@ -197,6 +198,16 @@ std::string_view entry_status_name(EntryStatus status) {
       return "superseded";
   }
   RECKON_CHECK(false);
+}
+
+std::span<const MeasuredBody> Entry::counting_rounds() const {
+  return std::span(rounds).subspan(rounds_before);
+}
+
+bool Entry::rests_on(const Round& round) const {
+  if (!verdict || verdict->rounds.empty()) return true;
+  return std::find(verdict->rounds.begin(), verdict->rounds.end(), round.id) !=
+         verdict->rounds.end();
 }
 
 std::vector<std::string> Entry::unfinished_because() const {

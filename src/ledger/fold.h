@@ -17,7 +17,7 @@ namespace reckon::ledger {
 enum class EntryStatus {
   kOpen,        // stands as it is (with or without a verdict yet)
   kOverturned,  // the result was wrong; only `reopened` leaves this state
-  kReopened,    // worth measuring again; the next verdict makes it kOpen
+  kReopened,    // worth measuring again, though superseded later; the next verdict makes it kOpen
   kSuperseded,  // another entry answers better; the verdict itself still stands
 };
 [[nodiscard]] std::string_view entry_status_name(EntryStatus status);
@@ -49,6 +49,7 @@ struct Entry {
   nlohmann::json figures;  // of an imported entry
 
   std::vector<MeasuredBody> rounds;  // each round id once, in the order measured
+  size_t rounds_before = 0;          // the first so many are from before it was last reopened
   // The latest verdict. Notes after it replace its mechanism, evidence, conditions and lever where
   // they state them; a later verdict of the same kind keeps what it does not state itself.
   std::optional<VerdictBody> verdict;
@@ -59,6 +60,11 @@ struct Entry {
   std::string superseded_by;
   std::vector<StatusChange> history;  // every change, oldest first
   std::vector<Note> notes;
+
+  // The rounds that its next verdict rests on beside new ones: those since it was last reopened.
+  [[nodiscard]] std::span<const MeasuredBody> counting_rounds() const;
+  // Does its verdict rest on this round? True where the verdict names none.
+  [[nodiscard]] bool rests_on(const Round& round) const;
 
   // Why the entry is not finished: no verdict, no mechanism, measured from a dirty tree. Empty
   // for a finished entry and for a kFloor entry with rounds.

@@ -136,6 +136,27 @@ TEST_F(FoldTest, StatusFollowsTheEvents) {
   EXPECT_EQ(only_entry(events).status, EntryStatus::kOpen);
 }
 
+TEST_F(FoldTest, ReopeningSetsEarlierRoundsApart) {
+  std::vector<Event> events = {idea_, test::measured(id_, "r1", -0.04, at(1)),
+                               test::verdict(id_, test::lost(), at(2)),
+                               test::status(EventType::kReopened, id_, {"why", ""}, at(3))};
+  EXPECT_TRUE(only_entry(events).counting_rounds().empty());
+  events.push_back(test::status(EventType::kSuperseded, id_, {"x", "rk-qrstuvwxyz23"}, at(4)));
+  EXPECT_EQ(only_entry(events).status, EntryStatus::kReopened) << "until its next verdict";
+  EXPECT_EQ(only_entry(events).status_reason, "why");
+  events.push_back(test::measured(id_, "r2", -0.05, at(5)));
+  VerdictBody next = test::lost();
+  next.rounds = {"r2"};
+  events.push_back(test::verdict(id_, next, at(6)));
+  const Entry entry = only_entry(events);
+  EXPECT_EQ(entry.status, EntryStatus::kOpen);
+  EXPECT_EQ(entry.superseded_by, "rk-qrstuvwxyz23");
+  ASSERT_EQ(entry.counting_rounds().size(), 1U);
+  EXPECT_EQ(entry.counting_rounds()[0].round.id, "r2");
+  EXPECT_TRUE(entry.rests_on(entry.rounds[1].round));
+  EXPECT_FALSE(entry.rests_on(entry.rounds[0].round));
+}
+
 TEST_F(FoldTest, EventsMayPrecedeTheirEntry) {
   const Entry entry = only_entry({test::verdict(id_, test::lost()), idea_});
   EXPECT_TRUE(entry.verdict.has_value());

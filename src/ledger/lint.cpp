@@ -198,7 +198,10 @@ std::vector<std::string> missing_of(const Entry& entry) {
   }
   if (verdict.verdict == Verdict::kVoid) missing.unless(verdict.proof.has_value(), "no proof");
   if (!was_measured(verdict.verdict)) return missing.take();
-  missing.unless(entry.rounds.size() >= 2, "fewer than two rounds");
+  const auto rounds =
+      std::count_if(entry.rounds.begin(), entry.rounds.end(),
+                    [&](const MeasuredBody& measured) { return entry.rests_on(measured.round); });
+  missing.unless(rounds >= 2, "fewer than two rounds");
   missing.unless(std::all_of(entry.rounds.begin(), entry.rounds.end(), has_samples), "no samples");
   missing.unless(verdict.numbers && verdict.numbers->effect, "no number");
   if (verdict.verdict != Verdict::kInconclusive) {

@@ -49,7 +49,29 @@ bool read_number(std::string_view text, double& number) {
   return end == copy.c_str() + copy.size() && std::isfinite(number);
 }
 
+bool read_value(const std::string& field, std::string_view text, double& number) {
+  if (!field.ends_with("_version")) return read_number(text, number);
+  const std::optional<double> version = version_number(text);
+  number = version.value_or(0);
+  return version.has_value();
+}
+
 }  // namespace
+
+std::optional<double> version_number(std::string_view text) {
+  constexpr size_t kParts = 3;
+  constexpr size_t kMostDigits = 3;
+  const std::vector<std::string> parts = split(std::string(text), '.');
+  if (parts.size() > kParts) return std::nullopt;
+  double number = 0;
+  for (size_t i = 0; i < kParts; ++i) {
+    const std::string part = i < parts.size() ? parts[i] : "0";
+    const bool digits = part.find_first_not_of("0123456789") == std::string::npos;
+    if (part.empty() || part.size() > kMostDigits || !digits) return std::nullopt;
+    number = number * 1000 + std::stoi(part);
+  }
+  return number;
+}
 
 Result<Predicate> parse_predicate(std::string_view text) {
   const size_t at = text.find_first_of("<>=!");
@@ -58,7 +80,7 @@ Result<Predicate> parse_predicate(std::string_view text) {
       if (!text.substr(at).starts_with(spelling)) continue;
       Predicate predicate{std::string(trim(text.substr(0, at))), comparison, 0};
       if (is_field(predicate.field) &&
-          read_number(trim(text.substr(at + spelling.size())), predicate.number)) {
+          read_value(predicate.field, trim(text.substr(at + spelling.size())), predicate.number)) {
         return predicate;
       }
       break;

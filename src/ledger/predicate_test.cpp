@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "ledger/test_events.h"
 
 namespace reckon::ledger {
@@ -29,6 +31,17 @@ TEST(Predicate, RefusesEverythingElse) {
   }
   EXPECT_EQ(parse_predicate("a\n\xff").error().message,
             "'a \\xff' is not a condition: expected the form 'chunk >= 2048'");
+}
+
+TEST(Predicate, ReadsVersions) {
+  EXPECT_EQ(parse_predicate("kernel_version >= 6.10").value(),
+            (Predicate{"kernel_version", Comparison::kGreaterEqual, 6010000}));
+  EXPECT_EQ(parse_predicate("driver_version < 580.126.09").value().number, 580126009);
+  EXPECT_EQ(version_number("13"), 13000000);
+  for (const char* text : {"", "new", "1.", ".1", "1..2", "1.2.3.4", "1000", "-1", "1e2"}) {
+    EXPECT_FALSE(version_number(text)) << text;
+    EXPECT_FALSE(parse_predicate(std::string("a_version > ") + text).ok()) << text;
+  }
 }
 
 TEST(Predicate, HoldsByEveryComparison) {

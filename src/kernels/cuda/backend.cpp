@@ -93,6 +93,10 @@ Result<std::unique_ptr<CudaBackend>> open_device() {
 
 }  // namespace
 
+std::string runtime_version() {
+  return std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10);
+}
+
 Result<Backend*> open_backend() {
   static Result<std::unique_ptr<CudaBackend>> backend = open_device();
   if (!backend.ok()) return backend.error();

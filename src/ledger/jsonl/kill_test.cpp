@@ -5,17 +5,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <string>
 #include <thread>
 
 #include "ledger/catalog.h"
+#include "ledger/catalog_testing.h"
 #include "ledger/fold.h"
 #include "ledger/jsonl/jsonl_store.h"
+#include "ledger/synthetic_testing.h"
 #include "ledger/test_events.h"
 
 namespace reckon::ledger {
@@ -38,33 +42,49 @@ Event numbered(const std::string& writer, int child, int number,
   return make_first_event(EventType::kIdea, encode(body), writer, at(number % 60)).value();
 }
 
-// Appends events until killed; after each append says so through the pipe. Never returns.
-[[noreturn]] void append_until_killed(const std::string& folder, int child, int acknowledge) {
-  const auto store = open_jsonl_store(folder).value();
+using Append = std::function<bool(int number)>;
+
+// Appends until killed; after each append says so through the pipe. Never returns.
+[[noreturn]] void append_until_killed(const Append& append, int acknowledge) {
   for (int number = 0;; ++number) {
-    const Event event = numbered("ann", child, number);
-    if (!store->append({&event, 1}).ok()) _exit(1);
-    if (::write(acknowledge, "x", 1) != 1) _exit(1);
+    if (!append(number) || ::write(acknowledge, "x", 1) != 1) ::_exit(1);
   }
 }
 
-// Starts a child that appends, kills it after `delay`, and returns how many appends it finished.
-int killed_after(const std::string& folder, int child, std::chrono::microseconds delay) {
+enum class From { kStart, kFirstAppend };
+
+// Starts a child that appends, kills it `delay` later, and returns how many appends it finished.
+int killed_after(const Append& append, From from, std::chrono::microseconds delay) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
   const pid_t pid = ::fork();
-  if (pid == 0) append_until_killed(folder, child, ends[1]);
+  if (pid == 0) append_until_killed(append, ends[1]);
   ::close(ends[1]);
+  int acknowledged = 0;
+  char byte = 0;
+  if (from == From::kFirstAppend && ::read(ends[0], &byte, 1) == 1) ++acknowledged;
   std::this_thread::sleep_for(delay);
   ::kill(pid, SIGKILL);
   int status = 0;
   ::waitpid(pid, &status, 0);
   EXPECT_TRUE(WIFSIGNALED(status)) << "an append failed before the kill";
-  int acknowledged = 0;
-  char byte = 0;
   while (::read(ends[0], &byte, 1) == 1) ++acknowledged;
   ::close(ends[0]);
   return acknowledged;
+}
+
+// Every other kill waits for a finished append, so that some are finished on any machine.
+From turn(int child) {
+  return child % 2 == 0 ? From::kStart : From::kFirstAppend;
+}
+
+// By the index as it was kept up to date, by a new one, and by the lines: all the same.
+void expect_index_equal(const Store& store, const std::vector<Scope>& scopes) {
+  test::expect_equal_answers(store, scopes);
+  const std::vector<Summary> kept = open_catalog(store).value()->list().value();
+  std::filesystem::remove_all(store.indexed_folder() / ".reckon-index");
+  EXPECT_TRUE(kept == open_catalog(store).value()->list().value());
+  test::expect_equal_answers(store, scopes);
 }
 
 TEST(Kill, EveryFinishedAppendIsThereExactlyOnce) {
@@ -74,8 +94,12 @@ TEST(Kill, EveryFinishedAppendIsThereExactlyOnce) {
   std::uniform_int_distribution<int> delay_us(500, 30000);
   size_t acknowledged_total = 0;
   for (int child = 0; child < kKills; ++child) {
+    const auto append = [&](int number) {
+      const Event event = numbered("ann", child, number);
+      return store->append({&event, 1}).ok();
+    };
     const int acknowledged =
-        killed_after(folder.path().string(), child, std::chrono::microseconds(delay_us(random)));
+        killed_after(append, turn(child), std::chrono::microseconds(delay_us(random)));
     acknowledged_total += static_cast<size_t>(acknowledged);
     const ReadReport report = store->read().value();
     ASSERT_LE(report.warnings.size(), 1U);
@@ -100,21 +124,25 @@ TEST(Kill, EveryFinishedAppendIsThereExactlyOnce) {
   ASSERT_TRUE(store->append({&last, 1}).ok());
   const ReadReport report = store->read().value();
   EXPECT_THAT(report.warnings, IsEmpty());
+  EXPECT_GE(acknowledged_total, static_cast<size_t>(kKills / 2));
   EXPECT_GT(report.events.size(), acknowledged_total);
   EXPECT_LE(report.events.size(), acknowledged_total + static_cast<size_t>(kKills) + 1);
   EXPECT_EQ(fold(report.events).entries.size(), report.events.size());
+  RecordProperty("finished_appends", static_cast<int>(acknowledged_total));
+  RecordProperty("torn_lines", static_cast<int>(store->verify().value().notes.size()));
+  expect_index_equal(*store, {test::expert_tile_scope()});
 }
 
 // Kills as soon as the file is seen to grow, which on most systems tears the line; whether it did
 // or not, the next append must find a clean end.
 TEST(Kill, ALineTornByAKillNeverMixesWithTheNext) {
-  constexpr int kTears = 15;
+  const int tears = kStress ? 100 : 15;
   constexpr size_t kLongLineBytes = 2 << 20;
   const test::TemporaryFolder folder;
   const auto store = open_jsonl_store(folder.path().string()).value();
   const std::filesystem::path file = folder.path() / "ann-2026-09.jsonl";
   size_t set_aside = 0;
-  for (int child = 0; child < kTears; ++child) {
+  for (int child = 0; child < tears; ++child) {
     const Event before = numbered("ann", 2 * child, 0, 10);
     const AppendReport report = store->append({&before, 1}).value();
     set_aside += report.warnings.size();
@@ -130,22 +158,17 @@ TEST(Kill, ALineTornByAKillNeverMixesWithTheNext) {
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
   }
-  const Event last = numbered("ann", 2 * kTears, 0, 10);
+  const Event last = numbered("ann", 2 * tears, 0, 10);
   set_aside += store->append({&last, 1}).value().warnings.size();
   RecordProperty("torn_lines", static_cast<int>(set_aside));
+  if (kStress) {
+    EXPECT_GT(set_aside, 0U) << "no kill came in the middle of a line";
+  }
   const ReadReport report = store->read().value();
   EXPECT_THAT(report.warnings, IsEmpty());
-  EXPECT_EQ(report.events.size() + set_aside, size_t{2 * kTears + 1});
+  EXPECT_EQ(report.events.size() + set_aside, static_cast<size_t>(2 * tears + 1));
   EXPECT_EQ(store->verify().value().notes.size(), set_aside);
-}
-
-// Entries by the index as it was kept up to date, by a new one, and by the lines: all the same.
-void expect_index_equal(const Store& store) {
-  const auto list = [&] { return open_catalog(store).value()->list().value(); };
-  const std::vector<Summary> kept = list();
-  std::filesystem::remove_all(store.indexed_folder() / ".reckon-index");
-  EXPECT_TRUE(kept == list());
-  EXPECT_TRUE(kept == open_catalog_without_index(store).value()->list().value());
+  expect_index_equal(*store, {test::expert_tile_scope()});
 }
 
 // Appends `events` short events from each of two processes at once, to one file.
@@ -185,33 +208,39 @@ TEST(Kill, TwoProcessesAppendToOneFile) {
     EXPECT_EQ(report.events.size(), static_cast<size_t>(2 * events));
     EXPECT_THAT(report.warnings, IsEmpty());
     EXPECT_TRUE(store->verify().value().ok());
-    expect_index_equal(*store);
+    expect_index_equal(*store, {test::expert_tile_scope()});
   }
 }
 
-// Killed while it appends and brings the index up to date in turn.
+// Killed while it appends whole entries, a line an event, and brings the index up to date in turn.
 TEST(Kill, TheIndexSurvives) {
   const test::TemporaryFolder folder;
   const auto store = open_jsonl_store(folder.path().string()).value();
   std::mt19937 random(20261130);
   std::uniform_int_distribution<int> delay_us(500, 40000);
+  std::vector<Scope> scopes;
+  size_t acknowledged = 0;
   for (int child = 0; child < kKills / 2; ++child) {
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      for (int number = 0;; ++number) {
-        const Event event = numbered("ann", child, number, 100);
-        if (!store->append({&event, 1}).ok() || !open_catalog(*store).ok()) ::_exit(1);
+    test::SyntheticLedger source(static_cast<uint64_t>(child) + 1);
+    const auto append = [&](int /*number*/) {
+      return store->append(source.next()).ok() && open_catalog(*store).ok();
+    };
+    acknowledged += static_cast<size_t>(
+        killed_after(append, turn(child), std::chrono::microseconds(delay_us(random))));
+    for (const Event& event : source.next()) {  // the first entry of the child
+      if (event.type == EventType::kIdea && child % 4 == 1) {
+        scopes.push_back(decode<IdeaBody>(event.body).value().scope);
       }
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(delay_us(random)));
-    ::kill(pid, SIGKILL);
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    EXPECT_TRUE(WIFSIGNALED(status));
-    EXPECT_EQ(open_catalog(*store).value()->list().value().size(),
-              store->read().value().events.size());
+    ASSERT_EQ(open_catalog(*store).value()->list().value().size(),
+              fold(store->read().value().events).entries.size());
   }
-  expect_index_equal(*store);
+  const std::vector<Entry> entries = fold(store->read().value().events).entries;
+  EXPECT_GE(acknowledged, static_cast<size_t>(kKills / 4));
+  EXPECT_GE(entries.size(), acknowledged);
+  EXPECT_TRUE(std::any_of(entries.begin(), entries.end(),
+                          [](const Entry& entry) { return entry.verdict.has_value(); }));
+  expect_index_equal(*store, scopes);
 }
 
 }  // namespace

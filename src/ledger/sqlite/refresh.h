@@ -13,7 +13,7 @@
 
 namespace reckon::ledger::sqlite {
 
-inline constexpr int kIndexVersion = 2;
+inline constexpr int kIndexVersion = 3;
 
 // In one transaction: other processes see the old index or the new one. The caller keeps others
 // from appending meanwhile.
