@@ -21,8 +21,8 @@ void copy_example(const Sandbox& sandbox, const std::string& name) {
 }
 
 nlohmann::json run_quick(Sandbox& sandbox, const std::string& queue) {
-  const Finished finished = sandbox.run({"--ledger", "ledger", "queue", "run", "queues/" + queue,
-                                         "--quick", "--no-pause", "--json"});
+  const Finished finished = sandbox.run(
+      {"--ledger", "ledger", "queue", "run", "queues/" + queue, "--quick", "--no-pause", "--json"});
   EXPECT_EQ(finished.code, 0) << finished.out << finished.err;
   const nlohmann::json json = finished.json();
   nlohmann::json outcomes;
