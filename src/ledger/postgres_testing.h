@@ -15,8 +15,7 @@ inline std::string postgres_server() {
   return url == nullptr ? "" : url;
 }
 
-// Ends a test where there is no server: skipped, or failed where RECKON_REQUIRE_POSTGRES is set, as
-// .ci/run sets it.
+// Ends a test where there is no server: skipped, or failed where RECKON_REQUIRE_POSTGRES is set.
 #define RECKON_NEEDS_POSTGRES()                                                             \
   do {                                                                                      \
     if (!::reckon::ledger::test::postgres_server().empty()) break;                          \
