@@ -49,6 +49,9 @@ TEST(PlanSplitK, StandsInForTheKernelOfItsClass) {
   EXPECT_THAT(choice.variant->name, StrEq("split_k_exact_avx512"));
   EXPECT_THAT(choice.reason, HasSubstr("in place of gemv_chunked"));
 
+  const Choice few =
+      choose(panel_call(Phase::kPrefill, 5), {"prefill.split_k=exact", "prefill.numerics=exact"});
+  EXPECT_THAT(few.reason, HasSubstr("changes nothing: split_k_exact_avx512: fewer than 6 rows"));
   choice = choose(call, {"prefill.split_k=fast"});
   EXPECT_THAT(choice.variant->name, StrEq("split_k_fast_amx"));
   EXPECT_THAT(choice.reason, HasSubstr("prefill.split_k=fast: K=1536 is 3 parts"));

@@ -45,6 +45,8 @@ Request split_k_request(std::span<const Variant> table, const SwitchSet& switche
   }
   const std::string why = rejection(*row, call, limit);
   if (!why.empty()) return keeps(std::string(row->name) + ": " + why);
+  const std::string declined = row->declines == nullptr ? "" : row->declines(call);
+  if (!declined.empty()) return keeps(std::string(row->name) + ": " + declined);
   if (row->layout != base.layout || row->isa != base.isa) {
     return keeps(std::string(row->name) + " does not stand in for " + base.name);
   }

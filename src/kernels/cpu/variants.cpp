@@ -283,11 +283,14 @@ std::string declines_packed(const OpCall& call) {
 
 // The exact kernel passes over the weights once, too, and unpacks nothing (ledger: unmeasured;
 // docs/performance-cpu.md, A few rows). A verify that is to be fast stays fast.
+std::string declines_short_prefill(const OpCall& call) {
+  if (call.phase != Phase::kPrefill || call.rows >= cpu::kFewestFastRows) return "";
+  return "fewer than " + std::to_string(cpu::kFewestFastRows) + " rows";
+}
+
 std::string declines_matmul(const OpCall& call) {
   const std::string why = declines_packed(call);
-  if (!why.empty() || call.phase != Phase::kPrefill || call.rows >= cpu::kFewestFastRows)
-    return why;
-  return "fewer than " + std::to_string(cpu::kFewestFastRows) + " rows";
+  return why.empty() ? declines_short_prefill(call) : why;
 }
 
 std::string expert_tiling(const OpCall& call) {
@@ -354,6 +357,7 @@ void add_special_matmuls(std::vector<Variant>& table, const Variant& panels, con
   split.use = Use::kSplitK;
   split.splits = exact_splits;
   split.tiling = parts_of_k<exact_splits>;
+  split.declines = declines_short_prefill;
   split.scratch_bytes = split_k_exact_bytes;
   Variant stream =
       run_by(panels, cpu::kStreamAvx512, cpu::matmul_stream, cpu::matmul_stream_hash());
@@ -364,6 +368,7 @@ void add_special_matmuls(std::vector<Variant>& table, const Variant& panels, con
   Variant split_fast =
       run_by(fast, cpu::kSplitKFast, cpu::matmul_split_k_fast, cpu::matmul_split_k_fast_hash());
   split_fast.use = Use::kSplitK;
+  split_fast.declines = nullptr;  // it follows the kernel whose place it takes
   split_fast.splits = fast_splits;
   split_fast.tiling = parts_of_k<fast_splits>;
   split_fast.scratch_bytes = split_k_fast_bytes;
