@@ -12,8 +12,8 @@
 //   scale = float(1 / sqrt(sum / k + epsilon))
 //
 // and out = (x * scale) * weight in float32. So a row's bits depend on the row and on k alone.
-// Float64 lanes cost no more than as many of float32: a chain of additions has the same latency,
-// and there is no other bound while the row is in the first-level cache.
+// Float64, so that large values do not overflow and a row is as near to the formula as the
+// reference's; a chain of additions has the latency that it has in float32.
 #pragma once
 
 #include "kernels/kernel.h"
