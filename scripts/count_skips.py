@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Says how many tests of a ctest run were skipped, and why: count_skips.py RESULTS.xml
+"""Says how many tests of a ctest run were skipped, and why: count_skips.py [RESULTS.xml]
 
-RESULTS.xml is what `ctest --output-junit` wrote. Prints nothing where no test was skipped, or where
-there is no such file (ctest only listed its tests).
+RESULTS.xml is what `ctest --output-junit` wrote, by default what scripts/test's last run of the
+release build did. Prints nothing where no test was skipped, or where there is no such file (ctest
+only listed its tests).
 """
 import collections
 import pathlib
@@ -24,10 +25,11 @@ def reasons(results: pathlib.Path) -> collections.Counter[str]:
 
 
 def main() -> int:
-    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
+    if len(sys.argv) > 2 or sys.argv[1:] in (["-h"], ["--help"]):
         print(__doc__.strip())
-        return 0 if len(sys.argv) == 2 else 2
-    results = pathlib.Path(sys.argv[1])
+        return 2 if len(sys.argv) > 2 else 0
+    root = pathlib.Path(__file__).resolve().parent.parent
+    results = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else root / "build/release/tests.xml"
     counted = reasons(results) if results.exists() else collections.Counter()
     if counted:
         print(f"{counted.total()} skipped:")
