@@ -99,13 +99,13 @@ Result<std::vector<kernels::OpCall>> certain_calls(const engine::LoadedModel& mo
                                                    const engine::SessionPlan& plan,
                                                    engine::PassKinds passes) {
   const bool drafts = plan.shape.verify_rows > 0;
-  std::vector<engine::PlannedCall> planned = plan.calls;
+  std::vector<engine::PlannedCall> without_head;
   if (plan.shape.drafts) {
     passes.draft = false;
-    TRY_ASSIGN(planned, engine::plan_calls(model.model(), planner, plan.shape, passes));
+    TRY_ASSIGN(without_head, engine::plan_calls(model.model(), planner, plan.shape, passes));
   }
   std::vector<kernels::OpCall> calls;
-  for (const engine::PlannedCall& one : planned) {
+  for (const engine::PlannedCall& one : plan.shape.drafts ? without_head : plan.calls) {
     if (!drafts || one.call.phase == kernels::Phase::kPrefill) calls.push_back(one.call);
   }
   return calls;

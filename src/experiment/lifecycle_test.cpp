@@ -49,15 +49,6 @@ class LifecycleTest : public LedgerTest {
     EXPECT_EQ(outcome.verdict(), Verdict::kLost) << outcome.text;
     return outcome;
   }
-  // Nothing may be measured.
-  Outcome refused(const std::string& experiment, const std::string& model = "tiny") {
-    const std::vector<std::string> worker = options_.worker_command;
-    options_.worker_command = {"/nonexistent"};
-    Outcome outcome = run_one(experiment, 2, model);
-    options_.worker_command = worker;
-    EXPECT_EQ(outcome.kind, OutcomeKind::kRefused) << outcome.text;
-    return outcome;
-  }
   ledger::Entry entry(const std::string& id) { return *read().find(id); }
   static std::vector<std::string> round_ids(std::span<const ledger::MeasuredBody> rounds) {
     std::vector<std::string> ids;
@@ -155,14 +146,8 @@ TEST_F(LifecycleTest, ReopenedWaitsThroughChangedSourcesAndForcedRuns) {
 TEST_F(LifecycleTest, ReopenedIsMeasuredByAnInterruptedRunToo) {
   const std::string experiments =
       ab_experiment("first", "variant=v2") + ab_experiment("second", "variant=v3");
-  double clock = 0;
-  options_.now_seconds = [&clock] { return clock += 1; };
-  options_.budget_seconds = 40;
-  const QueueOutcome stopped = run(queue_text(experiments, 4));
-  ASSERT_EQ(stopped.experiments[0].verdict(), Verdict::kInconclusive);
-  ASSERT_EQ(stopped.experiments[1].kind, OutcomeKind::kPaused);
+  const QueueOutcome stopped = run_until_the_second(experiments);
   reopen(stopped.experiments[0].entry);
-  options_.budget_seconds.reset();
   const QueueOutcome finished = run(queue_text(experiments, 4));
   EXPECT_EQ(finished.experiments[0].entry, stopped.experiments[0].entry);
   EXPECT_THAT(finished.experiments[0].record->rounds, SizeIs(4));

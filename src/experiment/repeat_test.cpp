@@ -20,16 +20,6 @@ using testing::SizeIs;
 
 class RepeatTest : public LedgerTest {
  protected:
-  // Nothing may be measured.
-  Outcome refused(const std::string& experiment, const std::string& model = "tiny") {
-    const std::vector<std::string> worker = options_.worker_command;
-    options_.worker_command = {"/nonexistent"};
-    Outcome outcome = run_one(experiment, 2, model);
-    options_.worker_command = worker;
-    EXPECT_EQ(outcome.kind, OutcomeKind::kRefused) << outcome.text;
-    return outcome;
-  }
-
   const std::string slower_ = ab_experiment("slower", "variant=v2,speed=0.95");
 };
 

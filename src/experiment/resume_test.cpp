@@ -288,13 +288,7 @@ TEST_F(ResumeTest, HalfRecordedVerdictIsCompletedOnce) {
 TEST_F(ResumeTest, InterruptedRunGoesOnBehindInconclusiveExperiments) {
   const std::string experiments =
       ab_experiment("first", "variant=v2") + ab_experiment("second", "variant=v3");
-  double clock = 0;
-  options_.now_seconds = [&clock] { return clock += 1; };
-  options_.budget_seconds = 40;
-  const QueueOutcome stopped = run(queue_text(experiments, 4));
-  ASSERT_EQ(stopped.experiments[0].verdict(), ledger::Verdict::kInconclusive);
-  ASSERT_EQ(stopped.experiments[1].kind, OutcomeKind::kPaused);
-  options_.budget_seconds.reset();
+  (void)run_until_the_second(experiments);
   const QueueOutcome finished = run(queue_text(experiments, 4));
   EXPECT_EQ(finished.experiments[0].verdict(), ledger::Verdict::kInconclusive);
   EXPECT_THAT(finished.experiments[0].record->rounds, SizeIs(2)) << "not measured again";

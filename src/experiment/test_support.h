@@ -112,6 +112,29 @@ class LedgerTest : public testing::Test {
     return outcome.experiments.empty() ? Outcome{} : outcome.experiments.front();
   }
 
+  // Nothing may be measured.
+  Outcome refused(const std::string& experiment, const std::string& model = "tiny") {
+    const std::vector<std::string> worker = options_.worker_command;
+    options_.worker_command = {"/nonexistent"};
+    Outcome outcome = run_one(experiment, 2, model);
+    options_.worker_command = worker;
+    EXPECT_EQ(outcome.kind, OutcomeKind::kRefused) << outcome.text;
+    return outcome;
+  }
+
+  // A queue of two experiments, whose budget ends in the second: the first is INCONCLUSIVE.
+  QueueOutcome run_until_the_second(const std::string& experiments) {
+    double clock = 0;
+    options_.now_seconds = [&clock] { return clock += 1; };
+    options_.budget_seconds = 40;
+    QueueOutcome stopped = run(queue_text(experiments, 4));
+    EXPECT_EQ(stopped.experiments.at(0).verdict(), ledger::Verdict::kInconclusive);
+    EXPECT_EQ(stopped.experiments.at(1).kind, OutcomeKind::kPaused);
+    options_.budget_seconds.reset();
+    options_.now_seconds = nullptr;
+    return stopped;
+  }
+
   // 20 A/A rounds, so that verdicts are possible.
   void store_noise(int rounds = 20, const std::string& model = "tiny") {
     const Outcome outcome = run_one(aa_experiment("floor", rounds), 2, model);

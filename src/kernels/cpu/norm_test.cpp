@@ -98,36 +98,40 @@ TEST(Norm, EveryElementIsNearFloat64) {
   }
 }
 
-TEST(ExactNorm, SumsInTheCanonicalOrder) {
-  Random random(61);
-  Runner runner(2);
-  for (const int64_t k : kWidths) {
-    const Case c(5, k, random);
-    const std::vector<float> expected = canonical_norm(c);
-    for (const Variant* row : exact_rows(Op::kRmsNorm)) {
-      const std::vector<float> out = run_norm(runner, *row, c, 0, c.rows);
-      EXPECT_TRUE(same_bits(out.data(), expected.data(), c.rows * k)) << row->name << " " << k;
-    }
-  }
-}
-
-// z = 100 leaves the norm times 100: e^-100 is 0 here (exp_polynomial.h).
-TEST(ExactNorm, TheGatedOneSumsInTheSameOrder) {
-  Random random(62);
+// check(runner, case of 5 rows, its norm in the canonical order, row) for all widths and exact
+// rows.
+template <typename Check>
+void against_the_canonical(Op op, uint32_t seed, const Check& check) {
+  Random random(seed);
   Runner runner(2);
   for (const int64_t k : kWidths) {
     const Case c(5, k, random);
     const std::vector<float> normed = canonical_norm(c);
-    const std::vector<float> z(c.x.size(), 100.0F);
-    for (const Variant* row : exact_rows(Op::kGatedRmsNorm)) {
-      std::vector<float> out(c.x.size(), std::nanf(""));
-      runner.run(*row, GatedRmsNormArgs{c.x.data(), z.data(), c.weight.data(), out.data(), c.rows,
-                                        k, kEpsilon});
-      for (size_t i = 0; i < out.size(); ++i) {
-        ASSERT_EQ(out[i], normed[i] * 100.0F) << row->name << " " << k << " at " << i;
-      }
-    }
+    for (const Variant* row : exact_rows(op)) check(runner, c, normed, *row);
   }
+}
+
+TEST(ExactNorm, SumsInTheCanonicalOrder) {
+  against_the_canonical(
+      Op::kRmsNorm, 61, [](auto& runner, const Case& c, const auto& normed, const Variant& row) {
+        const std::vector<float> out = run_norm(runner, row, c, 0, c.rows);
+        EXPECT_TRUE(same_bits(out.data(), normed.data(), c.rows * c.k)) << row.name << " " << c.k;
+      });
+}
+
+// z = 100 leaves the norm times 100: e^-100 is 0 here (exp_polynomial.h).
+TEST(ExactNorm, TheGatedOneSumsInTheSameOrder) {
+  against_the_canonical(Op::kGatedRmsNorm, 62,
+                        [](auto& runner, const Case& c, const auto& normed, const Variant& row) {
+                          const std::vector<float> z(c.x.size(), 100.0F);
+                          std::vector<float> out(c.x.size(), std::nanf(""));
+                          runner.run(row, GatedRmsNormArgs{c.x.data(), z.data(), c.weight.data(),
+                                                           out.data(), c.rows, c.k, kEpsilon});
+                          for (size_t i = 0; i < out.size(); ++i) {
+                            ASSERT_EQ(out[i], normed[i] * 100.0F)
+                                << row.name << " " << c.k << " at " << i;
+                          }
+                        });
 }
 
 TEST(ExactNorm, RowsDoNotDependOnTheBatchNorOnThreads) {
