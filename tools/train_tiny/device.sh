@@ -1,52 +1,46 @@
 #!/usr/bin/env bash
-# Trains on a machine with one NVIDIA GPU that is lent for a few minutes at a time.
+# Trains on a machine with one NVIDIA GPU that is lent for calls of a few minutes.
 #
-#   tools/train_tiny/device.sh SECONDS [options of train.py]
+#   tools/train_tiny/device.sh WAIT [options of train.py]
 #
-# Goes on with what an earlier call on the same machine left, or with build/tiny/carried (resume.*
-# of an earlier call's results), for SECONDS at most, and copies results into the folder $OUT, a few
-# files under 16 MiB each. Exit codes: 0 trained, exported (model.tar.gz) and evaluated
-# (figures.json, evaluate.log); 3 not done: call it again; else train.py's. Needs build/tiny as
-# data.py wrote it.
+# The first call starts train.py in a session of its own, which goes on between calls; every call
+# waits for it, WAIT seconds at most, and copies what there is into the folder $OUT, files under
+# 16 MiB each. Exit codes: 0 trained, 3 still running: call it again; else train.py's. Needs
+# build/tiny as data.py wrote it; goes on from build/tiny/carried, where resume.* of an earlier
+# call's results are.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-(($# >= 1)) || { sed -n '3,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
-seconds=$1
+(($# >= 1)) || { sed -n '4,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+until=$((SECONDS + $1))
 shift
 out=${OUT:?is where results go}
-state=${TMPDIR:-/tmp}/tiny-state
-began=$SECONDS
-export PYTHONUNBUFFERED=1
+state=build/tiny/state
 
+# What train.py does for speed may fail on a machine that it was not tried on.
 train() {
-  python3 tools/train_tiny/train.py --data build/tiny --state "$state" \
-    --carried build/tiny/carried --portable "$state/portable" \
-    --until $((seconds - (SECONDS - began))) "$@" 2>&1 | tee -a "$state/train.log"
+  local code=0 without
+  for without in "" --no-graph "--no-graph --no-compile"; do
+    # shellcheck disable=SC2086 # no option, one or two
+    python3 tools/train_tiny/train.py --state $state --carried build/tiny/carried $without "$@"
+    code=$?
+    ((code == 0 || code == 3)) && break
+    echo "device.sh: train.py ended with $code"
+  done
+  echo $code >$state/code
 }
 
-mkdir -p "$state"
-train "$@"
-code=$?
-# What the tool does for speed may fail on a machine that it was not tried on.
-for without in --no-graph "--no-graph --no-compile"; do
-  ((code == 0 || code == 3)) && break
-  echo "device.sh: train.py ended with $code; again with $without"
-  # shellcheck disable=SC2086 # two options
-  train $without "$@"
-  code=$?
-done
-cp "$state/train.log" "$out"
-for file in resume.json curve.csv best.pt; do
-  [[ ! -e $state/portable/$file ]] || cp "$state/portable/$file" "$out"
-done
-if ((code != 0)); then
-  cp "$state/portable/"resume.*.pt "$out"
-  exit "$code"
+if [[ ! -e $state ]]; then
+  mkdir -p $state
+  export -f train
+  export state PYTHONUNBUFFERED=1
+  # shellcheck disable=SC2016 # the inner shell's
+  setsid bash -c 'train "$@"' train "$@" >$state/train.log 2>&1 </dev/null &
 fi
-tools=tools/train_tiny
-python3 $tools/export.py --data build/tiny --state "$state/portable" -o "$state/model" || exit
-python3 $tools/evaluate.py -m "$state/model" --data build/tiny --json "$out/figures.json" 2>&1 |
-  tee "$out/evaluate.log"
-python3 $tools/export.py --data build/tiny --state "$state/portable" -o "$state/model" --card \
-  --figures "$out/figures.json"
-tar -czf "$out/model.tar.gz" -C "$state/model" .
+while [[ ! -e $state/code ]] && ((SECONDS < until)); do sleep 1; done
+for file in train.log resume.json curve.csv best.pt; do
+  [[ ! -e $state/$file ]] || cp $state/$file "$out"
+done
+tail -n 2 $state/train.log | cut -c 1-400
+[[ -e $state/code ]] || exit 3
+[[ $(<$state/code) == 0 ]] || cp $state/resume.*.pt "$out"
+exit "$(<$state/code)"

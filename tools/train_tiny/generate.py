@@ -1,7 +1,7 @@
-"""Text from the model, and what its drafts are worth along that text. Every step runs the whole
-window anew, many prompts at once: simple, and quick enough on a GPU."""
+"""Text from the model, and what its drafts are worth along that text."""
 import torch
 
+from decoder import Decoder
 from losses import DEPTHS
 from model import Tiny
 
@@ -21,11 +21,14 @@ def generate(model: Tiny, prompts: torch.Tensor, count: int, temperature: float 
              top_p: float = 1, seed: int = 1) -> torch.Tensor:
     """prompts [B, P] to [B, P + count]."""
     generator = torch.Generator().manual_seed(seed)
-    tokens = prompts
-    for _ in range(count):
-        logits = model.head(model.hidden(tokens)[:, -1])
-        tokens = torch.cat((tokens, pick(logits, temperature, top_p, generator)[:, None]), 1)
-    return tokens
+    size = prompts.shape[1]
+    decoder = Decoder(model, len(prompts), size + count, str(prompts.device))
+    columns = list(prompts.unbind(1))
+    for t in range(size + count - 1):
+        logits = decoder(columns[t])
+        if t + 1 >= size:
+            columns.append(pick(logits, temperature, top_p, generator))
+    return torch.stack(columns, 1)
 
 
 @torch.no_grad()

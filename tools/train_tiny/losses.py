@@ -35,16 +35,20 @@ class Teachers:
         return sum(model(tokens).softmax(-1) for model in self.models) / len(self.models)
 
 
-def losses(model: Tiny, tokens: torch.Tensor, soft: float, teachers: Teachers) -> torch.Tensor:
-    """tokens [B, T + AHEAD]. Returns the model's loss and that of each depth."""
+def losses(model: Tiny, tokens: torch.Tensor, soft: float, teachers: Teachers,
+           drafts: bool = True) -> torch.Tensor:
+    """tokens [B, T + AHEAD]. Returns the model's loss and that of each depth (zeros without)."""
     length = tokens.shape[1] - DEPTHS - 1
     hidden = model.hidden(tokens[:, :length])
-    logits, targets = model.head(hidden), tokens[:, 1:length + 1]
+    logits, targets = model.head(model.drop(hidden)), tokens[:, 1:length + 1]
     if teachers.models:
         parts = [soft_loss(logits, targets, teachers(tokens[:, :length]), teachers.share)]
     else:
         parts = [cross_entropy(logits, targets)]
-    teacher = logits.detach().softmax(-1)
+    if not drafts:
+        return F.pad(parts[0][None], (0, DEPTHS))
+    with torch.no_grad():
+        teacher = model.head(hidden).softmax(-1)
     earlier, rows = (), length - DEPTHS  # those whose own expectation is known, at every depth
     for depth in range(1, DEPTHS + 1):
         hidden, pair = model.draft(hidden, tokens[:, depth:depth + length], earlier)

@@ -309,7 +309,9 @@ class Tiny(nn.Module):
             self.lm_head = Linear(config.hidden_size, config.vocab_size)
 
     def embed(self, tokens):
-        x = Lookup.apply(self.model.embed_tokens.weight, tokens)
+        return self.drop(Lookup.apply(self.model.embed_tokens.weight, tokens))
+
+    def drop(self, x):
         return F.dropout(x, self.dropout, self.training)
 
     def head(self, hidden):

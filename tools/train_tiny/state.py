@@ -13,6 +13,8 @@ from pathlib import Path
 
 import torch
 
+from model import Config, Tiny
+
 PART_BYTES = 14_000_000
 
 
@@ -71,6 +73,14 @@ def load_portable(folder: Path, model) -> tuple[dict, dict]:
     model.load_state_dict(weights)
     best = folder / "best.pt"
     return run, torch.load(best, map_location="cpu", weights_only=True) if best.exists() else {}
+
+
+def load_best(folder: Path, dtype) -> Tiny:
+    """The best model of a run, of whatever size, to be used and not trained."""
+    run = json.loads((folder / "resume.json").read_text())
+    model = Tiny(Config(**run["config"]), 0.0, dtype)
+    model.load_state_dict(torch.load(folder / "best.pt", map_location="cpu", weights_only=True))
+    return model.eval().requires_grad_(False)
 
 
 def write_curve(path: Path, rows: list[dict]) -> None:

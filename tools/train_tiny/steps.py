@@ -140,7 +140,8 @@ class Stepper:
         self.optimizer.zero_grad()
         with self.parts:
             tokens = batches.gather(self.stream, self.starts, self.args.length)
-            parts = losses.losses(self.model, tokens, self.args.soft, self.teachers)
+            parts = losses.losses(self.model, tokens, self.args.soft, self.teachers,
+                                  drafts=self.args.mtp > 0)
             losses.total(parts, self.args.mtp).backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.args.clip)
         self.optimizer.step()

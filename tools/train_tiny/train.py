@@ -50,16 +50,18 @@ def arguments() -> argparse.Namespace:
     add("--batch", type=int, default=32, help="windows of a step")
     add("--prose", type=float, default=0.6, help="share of windows that are prose")
     add("--lr", type=float, default=3e-3, help="highest learning rate")
-    add("--teacher", type=Path, nargs="+", default=[], metavar="best.pt",
-        help="weights of earlier runs to learn from, beside the text")
+    add("--teacher", type=Path, nargs="+", default=[], metavar="DIR",
+        help="best.pt and resume.json of earlier runs to learn from, beside the text")
     add("--teach", type=float, default=0.6, help="share of the loss that is against the teachers")
+    add("--decay", type=float, default=1.0,
+        help="share of the steps, at the end, over which the learning rate falls")
     add("--last-lr", type=float, default=0.0, help="learning rate of the last step")
     add("--average", type=float, default=0.0, help="share of the steps whose weights are averaged")
     add("--warmup", type=float, default=0.02, help="share of the steps")
     add("--weight-decay", type=float, default=0.15)
     add("--adamw", action="store_true", help="for matrices, too, instead of Muon")
     add("--dropout", type=float, default=0.1)
-    add("--mtp", type=float, default=0.15, help="weight of the MTP layer's loss")
+    add("--mtp", type=float, default=0.15, help="weight of the MTP layer's loss; 0: none")
     add("--soft", type=float, default=0.75,
         help="share of that loss against the model's own expectation")
     add("--clip", type=float, default=1.0, help="largest norm of the gradient")
@@ -124,7 +126,8 @@ class Training:
         initialise(self.model, args.seed)
         if args.start:
             self.model.load_state_dict(torch.load(args.start, weights_only=True))
-        self.teachers = losses.Teachers([self.teacher(path) for path in args.teacher], args.teach)
+        self.teachers = losses.Teachers(
+            [state.load_best(path, dtype).to(args.device) for path in args.teacher], args.teach)
         self.model.to(args.device).train()
         self.mean = MeanWeights(self.model)
         self.optimizer = Optimizers(self.model, args)
@@ -138,11 +141,6 @@ class Training:
         self.saved_at = time.monotonic()
         print(f"{parameters(self.model):,} parameters, {self.windows.stream.numel():,} tokens, "
               f"{args.device}, from step {self.run['step']}", flush=True)
-
-    def teacher(self, path: Path) -> Tiny:
-        model = Tiny(self.model.config, 0.0, self.model.dtype)
-        model.load_state_dict(torch.load(path, weights_only=True))
-        return model.to(self.args.device).eval().requires_grad_(False)
 
     def restore(self) -> None:
         args = self.args
@@ -160,14 +158,15 @@ class Training:
         return self.seconds_before + time.monotonic() - self.began
 
     def rate(self) -> float:
-        """The learning rate of this step: up, then down to zero in a line."""
+        """The learning rate of this step: up, level, and down in a line."""
         step, steps = self.run["step"], self.run["steps"]
         if steps is None:
             return self.args.lr * min(1.0, (step + 1) / 200)
         warm = max(1, round(self.args.warmup * steps))
         last, highest = self.args.last_lr, self.args.lr
-        rate = min(highest * (step + 1) / warm,
-                   last + (highest - last) * (steps - step) / max(1, steps - warm))
+        falling = max(1.0, min(self.args.decay * steps, steps - warm))
+        rate = min(highest * (step + 1) / warm, highest,
+                   last + (highest - last) * (steps - step) / falling)
         since = step - self.run["warm_from"]
         again = min(1.0, (since + 1) / REWARM_STEPS) if self.run["warm_from"] else 1.0
         return rate * again
@@ -193,7 +192,7 @@ class Training:
                 self.save()
                 return STOPPED
             if time.monotonic() - self.saved_at > self.args.save_every:
-                self.save_here()
+                self.save()
         if stats is not None and self.run["step"] % self.args.validate_every != 0:
             self.validate(stats)
         self.save()
@@ -255,15 +254,12 @@ class Training:
                          for k, v in self.kept().items()}
         print(" ".join(f"{key}={value}" for key, value in row.items()), flush=True)
 
-    def save_here(self) -> None:
+    def save(self) -> None:
         self.run["seconds"] = self.seconds()
         state.save_full(self.args.state, self.run, self.model, self.optimizer, self.best,
                         self.mean)
-        self.saved_at = time.monotonic()
-
-    def save(self) -> None:
-        self.save_here()
         state.save_portable(self.args.portable, self.run, self.model, self.best)
+        self.saved_at = time.monotonic()
 
 
 def torch_copy(value):
