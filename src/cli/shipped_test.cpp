@@ -31,16 +31,12 @@ const kernels::Device& this_device() {
   }                                                  \
   static_assert(true)
 
-fs::path project() {
-  return fs::path(golden("../..")).lexically_normal();
-}
-
 // Checks queues as if in the project's folder: rule files are found there, and the small model.
 class ShippedQueues : public testing::Test {
  protected:
   ShippedQueues() {
-    fs::create_directory_symlink(project() / "rules", sandbox_.path("rules"));
-    fs::create_directory_symlink(project() / "prompts", sandbox_.path("prompts"));
+    fs::create_directory_symlink(project_path("rules"), sandbox_.path("rules"));
+    fs::create_directory_symlink(project_path("prompts"), sandbox_.path("prompts"));
     const fs::path models = sandbox_.path(".cache/reckon/models");
     fs::create_directories(models);
     if (!smollm2_path().empty()) fs::create_symlink(smollm2_path(), models / "smollm2.gguf");
@@ -59,11 +55,11 @@ class ShippedQueues : public testing::Test {
   }
 
   nlohmann::json check_shipped(const std::string& name, const std::vector<std::string>& more = {}) {
-    return check((project() / "queues" / name).string(), more);
+    return check(project_path("queues/" + name), more);
   }
 
   static std::string text_of(const std::string& name) {
-    return file_text(project() / "queues" / name);
+    return file_text(project_path("queues/" + name));
   }
 
   Sandbox sandbox_;
@@ -210,10 +206,10 @@ nlohmann::json plan_of(Sandbox& sandbox, const std::string& model, const std::st
 
 // What was measured to be the best is what happens without a recipe, too.
 TEST(ShippedRecipes, SetNothingButTheDefaults) {
-  std::vector<std::string> models = {tiny_model(), golden("oracle/qwen3_5_moe-s0")};
+  std::vector<std::string> models = {tiny_model(), golden_path("oracle/qwen3_5_moe-s0")};
   if (!smollm2_path().empty()) models.push_back(smollm2_path());
   std::error_code absent;
-  for (const auto& file : fs::directory_iterator(project() / "recipes", absent)) {
+  for (const auto& file : fs::directory_iterator(project_path("recipes"), absent)) {
     if (file.path().extension() != ".yaml") continue;
     const std::string path = file.path().string();
     const auto recipe = kernels::load_recipe(path);

@@ -14,16 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_data.h"
 #include "formats/gguf.h"
 #include "formats/model_path.h"
 
 namespace reckon {
-
-extern const char* const kTestDataFolder;  // the build defines it (cmake/modules.cmake)
-
-inline std::string golden_path(std::string_view name) {
-  return std::string(kTestDataFolder) + "/golden/" + std::string(name);
-}
 
 inline std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
