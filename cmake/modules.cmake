@@ -125,6 +125,9 @@ function(reckon_add_executable)
     add_executable(reckon ${main})
     target_compile_options(reckon PRIVATE ${RECKON_COMPILE_FLAGS})
     target_link_libraries(reckon PRIVATE reckon_cli)
+    # Where -m tiny is looked for (formats/model_path.h).
+    install(TARGETS reckon RUNTIME DESTINATION bin)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/tiny DESTINATION share/reckon/models OPTIONAL)
   endif()
 endfunction()
 
