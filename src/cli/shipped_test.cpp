@@ -144,6 +144,14 @@ TEST_P(DemoQueues, ABandOfTilesRunsWithAvx2) {
   EXPECT_EQ(kind_of(queue, "2-band8-avx2"), "would-run") << said_of(queue, "2-band8-avx2", "text");
 }
 
+TEST_F(ShippedQueues, MtpDepthIsSound) {
+  RECKON_REQUIRE_TINY();
+  const nlohmann::json queue = check_shipped("mtp-depth.yaml", {"-m", tiny_path()});
+  expect_sound(queue);
+  EXPECT_EQ(queue["experiments"].size(), 25U);
+  for (const auto& one : queue["experiments"]) EXPECT_EQ(one["kind"], "would-run") << one["id"];
+}
+
 TEST_F(ShippedQueues, CpuDefaultsAreSound) {
   RECKON_REQUIRE_SMOLLM2();
   RECKON_REQUIRE_AMX();
