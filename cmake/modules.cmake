@@ -125,6 +125,9 @@ function(reckon_add_executable)
     add_executable(reckon ${main})
     target_compile_options(reckon PRIVATE ${RECKON_COMPILE_FLAGS})
     target_link_libraries(reckon PRIVATE reckon_cli)
+    # Where -m tiny is looked for (formats/model_path.h).
+    install(TARGETS reckon RUNTIME DESTINATION bin)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/tiny DESTINATION share/reckon/models OPTIONAL)
   endif()
 endfunction()
 
@@ -134,11 +137,14 @@ function(reckon_add_tests)
            COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/source_hash_test.py)
   add_test(NAME cmake.shapes
            COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/shapes_test.py)
-  # Where the tests' data is, in one small object: a path in every test's command line would keep a
-  # second clone from finding them in the compiler cache.
+  reckon_unpack_golden()
+  # Where the tests' data and this project are, in one small object: a path in every test's command
+  # line would keep a second clone from finding them in the compiler cache.
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_data.cpp CONTENT
-    "namespace reckon {\nextern const char* const kTestDataFolder;\n\
-const char* const kTestDataFolder = \"@PROJECT_SOURCE_DIR@/tests\";\n}\n" @ONLY)
+    "namespace reckon {\n\
+extern const char* const kGoldenFolder;\nextern const char* const kProjectFolder;\n\
+const char* const kGoldenFolder = \"@PROJECT_BINARY_DIR@/golden\";\n\
+const char* const kProjectFolder = \"@PROJECT_SOURCE_DIR@\";\n}\n" @ONLY)
   add_library(reckon_test_data STATIC ${PROJECT_BINARY_DIR}/generated/test_data.cpp)
   get_property(modules GLOBAL PROPERTY RECKON_MODULES)
   foreach(module IN LISTS modules)
@@ -155,12 +161,11 @@ const char* const kTestDataFolder = \"@PROJECT_SOURCE_DIR@/tests\";\n}\n" @ONLY)
         target_include_directories(${module}_test SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
       endif()
       foreach(test IN LISTS tests)
-        file(STRINGS ${test} names_paths REGEX "RECKON_(TEST_DATA|BINARY_DIR)")
-        if(names_paths)
-          set_property(SOURCE ${test} APPEND PROPERTY COMPILE_DEFINITIONS
-            RECKON_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" RECKON_BINARY_DIR="${PROJECT_BINARY_DIR}")
-        endif()
         file(STRINGS ${test} runs_reckon REGEX RECKON_BINARY_DIR)
+        if(runs_reckon)
+          set_property(SOURCE ${test} APPEND PROPERTY COMPILE_DEFINITIONS
+            RECKON_BINARY_DIR="${PROJECT_BINARY_DIR}")
+        endif()
         if(runs_reckon AND TARGET reckon)
           add_dependencies(${module}_test reckon)
         endif()

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the seeds that fuzzing begins with, OUT/TARGET/*, from tests/golden, queues and a few lines
+"""Writes the seeds that fuzzing begins with, OUT/TARGET/*, from recorded data, queues and a few lines
 here: small files of every kind that a target reads.
 
-  fuzz/make_seeds.py OUT
+  fuzz/make_seeds.py GOLDEN OUT
+
+GOLDEN is tests/golden with its archives unpacked, as a build has it (build/fuzz/golden).
 """
 import json
 import pathlib
@@ -11,7 +13,6 @@ import struct
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-GOLDEN = ROOT / "tests" / "golden"
 
 
 def gguf_text(text: str) -> bytes:
@@ -182,10 +183,10 @@ def recipe_seeds() -> dict[str, bytes]:
     }
 
 
-def tokenizer_seeds() -> dict[str, bytes]:
+def tokenizer_seeds(golden: pathlib.Path) -> dict[str, bytes]:
     """The golden tokenizers with a vocabulary of at most 300 entries."""
     seeds = {}
-    for path in sorted((GOLDEN / "tokenizer" / "kinds").glob("*/tokenizer.json")):
+    for path in sorted((golden / "tokenizer" / "kinds").glob("*/tokenizer.json")):
         tokenizer = json.loads(path.read_text(encoding="utf-8"))
         model = tokenizer["model"]
         if isinstance(model["vocab"], list):
@@ -228,8 +229,8 @@ def ledger_seeds() -> dict[str, bytes]:
     }
 
 
-def exchange_seeds() -> dict[str, bytes]:
-    files = {path.name: path.read_bytes() for path in sorted((GOLDEN / "exchange").iterdir())}
+def exchange_seeds(golden: pathlib.Path) -> dict[str, bytes]:
+    files = {path.name: path.read_bytes() for path in sorted((golden / "exchange").iterdir())}
     go = b"goos: linux\npkg: a\nBenchmarkDecode-2 \t 10 \t 1200 ns/op \t 3.5 tok/s\nPASS\n"
     return {**files, "go.txt": go}
 
@@ -245,7 +246,6 @@ def metric_seeds() -> dict[str, bytes]:
 
 
 SEEDS = {
-    "exchange": exchange_seeds,
     "gguf": gguf_seeds,
     "ledger_lines": ledger_seeds,
     "metric_reader": metric_seeds,
@@ -257,18 +257,21 @@ SEEDS = {
     "safetensors": safetensors_seeds,
     "safetensors_index": index_seeds,
     "state_file": state_seeds,
-    "tokenizer_json": tokenizer_seeds,
 }
+GOLDEN_SEEDS = {"exchange": exchange_seeds, "tokenizer_json": tokenizer_seeds}
 
 
 def main() -> None:
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         sys.exit(__doc__.strip())
-    for target, seeds in SEEDS.items():
-        folder = pathlib.Path(sys.argv[1]) / target
+    golden, out = map(pathlib.Path, sys.argv[1:])
+    targets = {target: seeds() for target, seeds in SEEDS.items()}
+    targets |= {target: seeds(golden) for target, seeds in GOLDEN_SEEDS.items()}
+    for target, seeds in targets.items():
+        folder = out / target
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        for name, content in seeds().items():
+        for name, content in seeds.items():
             (folder / name).write_bytes(content)
 
 

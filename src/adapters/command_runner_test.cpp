@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "adapters/command_testing.h"
+#include "base/test_data.h"
 #include "experiment/queue.h"
 #include "experiment/rows.h"
 
@@ -74,11 +75,11 @@ TEST(CommandRunner, MeasuresWhatAProgramPrints) {
 
 // The example's own metric, of what a llama-bench wrote.
 TEST(CommandRunner, MeasuresLlamaBenchAsItsExampleSays) {
-  const auto queue = experiment::load_queue(RECKON_TEST_DATA "/../queues/command-llama-bench.yaml");
+  const auto queue = experiment::load_queue(project_path("queues/command-llama-bench.yaml"));
   ASSERT_TRUE(queue.ok()) << queue.error().message;
   const TestFolder folder;
   const std::string program =
-      folder.script("llama-bench", "cat '" RECKON_TEST_DATA "/golden/exchange/llama-bench.jsonl'");
+      folder.script("llama-bench", "cat '" + golden_path("exchange/llama-bench.jsonl") + "'");
   ASSERT_EQ(queue->experiments.size(), 3u);
   for (const experiment::Experiment& experiment : queue->experiments) {
     Workload workload = experiment.workload;

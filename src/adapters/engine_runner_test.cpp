@@ -10,6 +10,7 @@
 #include <set>
 
 #include "adapters/open.h"
+#include "base/test_data.h"
 #include "kernels/device.h"
 
 namespace reckon::adapters {
@@ -23,7 +24,7 @@ using experiment::Workload;
 using testing::HasSubstr;
 
 std::string tiny_model() {
-  return std::string(RECKON_TEST_DATA) + "/golden/gguf/tiny-llama-mixed.gguf";
+  return golden_path("gguf/tiny-llama-mixed.gguf");
 }
 
 Workload tiny_workload() {
@@ -150,7 +151,7 @@ TEST(EngineRunner, ObservesWhatItPredictsOfDraftHeads) {
       for (const int64_t generate : {0, 1, 7}) {
         EngineRunner runner;
         Workload workload = tiny_workload();
-        workload.model = std::string(RECKON_TEST_DATA) + "/golden/oracle/" + model;
+        workload.model = golden_path(std::string("oracle/") + model);
         workload.prompt = "";  // random tokens
         workload.generate_tokens = generate;
         const Arm drafting = arm({{"decode.mtp_depth", depth}, {"prefill.chunk", "16"}});

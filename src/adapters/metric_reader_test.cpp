@@ -6,6 +6,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/test_data.h"
+
 namespace reckon::adapters {
 namespace {
 
@@ -95,7 +97,7 @@ TEST(MetricReader, GivesUpOnAnExpressionThatTakesForEver) {
 
 // What it wrote of a prompt and of generation, which comes last.
 TEST(MetricReader, ReadsLlamaBench) {
-  std::ifstream file(RECKON_TEST_DATA "/golden/exchange/llama-bench.jsonl");
+  std::ifstream file(golden_path("exchange/llama-bench.jsonl"));
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   EXPECT_EQ(number("json:$.avg_ts", text), 0.549639);
   EXPECT_EQ(number("json:$.samples_ts[0]", text), 0.0788573);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "adapters/engine_runner.h"
+#include "base/test_data.h"
 #include "experiment/rows.h"
 #include "experiment/run.h"
 #include "ledger/fold.h"
@@ -57,8 +58,8 @@ std::string queue_text() {
          "  - id: same-kernel\n"
          "    idea: A kernel under another name\n"
          "    model: " +
-         std::string(RECKON_TEST_DATA) +
-         "/golden/gguf/tiny-llama-mixed.gguf\n"
+         golden_path("gguf/tiny-llama-mixed.gguf") +
+         "\n"
          "    switch: {key: kernel.matmul, base: exact_scalar, arm: exact_avx2}\n"
          "    workload: {phase: decode, prompt: Once upon a time, prompt_tokens: 8, generate: 4}\n"
          "    metric: decode_tok_per_s\n"

@@ -3,9 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "base/build_info.h"
+#include "base/program_path.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
@@ -21,13 +20,6 @@
 
 namespace reckon::cli {
 namespace {
-
-// Where this program lies, so that a round's child process is the same binary.
-std::string self_path(const char* argv0) {
-  std::array<char, PATH_MAX> path{};
-  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
-  return length > 0 ? std::string(path.data(), static_cast<size_t>(length)) : std::string(argv0);
-}
 
 // What becomes part of an entry: without the password of the ledger's URL.
 std::string typed_line(int argc, char** argv) {
@@ -185,7 +177,8 @@ ExitCode exit_code(const Error& error) {
 int run_cli(int argc, char** argv) {
   fill_standard_streams();
   Cli cli;
-  cli.self = self_path(argc > 0 ? argv[0] : "reckon");
+  cli.self = program_path();  // a round's child process is the same binary
+  if (cli.self.empty()) cli.self = argc > 0 ? argv[0] : "reckon";
   cli.typed = typed_line(argc, argv);
   cli.app.set_version_flag("--version", version_text());
   cli.app.require_subcommand(1);
@@ -212,7 +205,7 @@ int run_cli(int argc, char** argv) {
   // After the commands, which would inherit it.
   cli.app.footer(
       "Examples:\n"
-      "  reckon run -m smollm2 -p 'Why is the sky blue?'\n"
+      "  reckon run -m tiny -p 'It was a dark night, and'\n"
       "  reckon chat -m smollm2\n"
       "  reckon queue run queues/first.yaml\n"
       "  reckon ab --base './bench --old' --arm './bench --new'\n"

@@ -429,8 +429,8 @@ void add_bench_command(Cli& cli) {
       ->type_name("SIZE");
   command->footer(
       "Examples:\n"
-      "  reckon bench -m smollm2\n"
-      "  reckon bench -m smollm2 -p 2048 -n 0 --chunk 256 -o csv\n"
+      "  reckon bench -m tiny\n"
+      "  reckon bench -m tiny -p 2048 -n 0 --chunk 256 -o csv\n"
       "  reckon bench -m synth:llama-8b --layers 4 --quant q4\n"
       "  reckon bench --roofline");
   command->callback([&cli, options] { cli.action = [options] { return run_bench(*options); }; });

@@ -198,7 +198,7 @@ TEST(ChatOnATerminal, ALineThatTheTerminalCutsIsRefused) {
 
 TEST(Chat, TakesATemplateByHand) {
   Sandbox sandbox;
-  const std::string plain = golden("gguf/tiny-llama-v2.gguf");
+  const std::string plain = golden_path("gguf/tiny-llama-v2.gguf");
   const Finished none = sandbox.run({"chat", "-m", plain}, "Hello\n");
   EXPECT_EQ(none.code, 1);
   EXPECT_TRUE(none.one_error_line()) << none.err;

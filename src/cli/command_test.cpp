@@ -97,12 +97,8 @@ std::string file_text(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-std::string golden(std::string_view name) {
-  return std::string(RECKON_TEST_DATA) + "/golden/" + std::string(name);
-}
-
 std::string tiny_model() {
-  return golden("gguf/tiny-llama-mixed.gguf");
+  return golden_path("gguf/tiny-llama-mixed.gguf");
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -204,8 +200,9 @@ TEST(Command, AnswersBadUsageWithOneLineAndExitCode2) {
       {{"plan", "-m", model, "--prompt", "64", "--ctx", "32"}, "does not fit in --ctx 32"},
       {{"plan", "-m", model, "--diff", "prefill.tile_order=band9"}, "did you mean 'band8'?"},
       {{"check-oracle"}, "dir is required"},
-      {{"check-oracle", golden("oracle/llama-s0"), "--backend", "tpu"}, "no backend is called"},
-      {{"check-oracle", golden("oracle/llama-s0"), "--numerics", "loose"}, "not 'loose'"},
+      {{"check-oracle", golden_path("oracle/llama-s0"), "--backend", "tpu"},
+       "no backend is called"},
+      {{"check-oracle", golden_path("oracle/llama-s0"), "--numerics", "loose"}, "not 'loose'"},
       {{"queue", "run", "none.yaml"}, "none.yaml: no such file"},
       {{"queue", "check", "none.yaml"}, "none.yaml: no such file"},
       {{"queue", "check", "."}, ".: is a folder, not a file"},

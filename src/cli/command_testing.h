@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/test_data.h"
+
 namespace reckon::cli {
 
 struct Finished {
@@ -48,7 +50,6 @@ class Sandbox {
 };
 
 [[nodiscard]] std::string file_text(const std::filesystem::path& path);
-[[nodiscard]] std::string golden(std::string_view name);  // path below tests/golden
 [[nodiscard]] std::string tiny_model();
 [[nodiscard]] std::vector<std::string> lines_of(const std::string& text);
 

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 void copy_example(const Sandbox& sandbox, const std::string& name) {
   std::filesystem::create_directories(sandbox.path("queues"));
   std::filesystem::create_directories(sandbox.path("build"));
-  std::filesystem::copy_file(golden("../../queues/" + name), sandbox.path("queues/" + name));
+  std::filesystem::copy_file(project_path("queues/" + name), sandbox.path("queues/" + name));
 }
 
 nlohmann::json run_quick(Sandbox& sandbox, const std::string& queue) {

@@ -412,7 +412,7 @@ TEST_F(LedgerCommand, ImportsReportedEntries) {
 
 // What this repository ships must hold.
 TEST_F(LedgerCommand, LintsTheProjectItself) {
-  const std::string root = golden("../..");
+  const std::string root = kProjectFolder;
   std::vector<std::string> arguments = {"--ledger", root + "/ledger", "ledger", "lint"};
   for (const char* folder : {"/src", "/queues", "/rules", "/recipes"}) {
     if (std::filesystem::exists(root + folder)) arguments.push_back(root + folder);
@@ -430,7 +430,7 @@ TEST_F(LedgerCommand, LintsTheProjectItself) {
 // Others measured a switch that is not of this version; consulting says what they found, on which
 // other device.
 TEST_F(LedgerCommand, ListsReportedEntriesOfOtherDevicesAsNear) {
-  const std::string root = golden("../..");
+  const std::string root = kProjectFolder;
   const Finished near =
       sandbox_.run({"--ledger", root + "/ledger", "ledger", "consult", "--switch",
                     "moe.expert_tile=32,64", "-m", tiny_model(), "--phase", "prefill"});

@@ -354,7 +354,7 @@ void add_ledger_consult(Cli& cli, CLI::App& group) {
       "Rounds, warm-up pairs, the time-out and the wording of the idea do not matter.\n"
       "Examples:\n"
       "  reckon ledger consult queues/first.yaml\n"
-      "  reckon ledger consult --switch prefill.tile_order=row,band8 -m smollm2 --phase prefill "
+      "  reckon ledger consult --switch prefill.tile_order=row,band8 -m tiny --phase prefill "
       "\\\n"
       "    --op matmul --prompt-file prompts/prose.txt --prompt-tokens 16");
   command->callback([&cli, command, options] {

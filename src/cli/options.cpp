@@ -55,7 +55,7 @@ CLI::Validator one_of(std::vector<std::string> words) {
 void add_engine_options(CLI::App& command, EngineOptions& options) {
   command
       .add_option("-m,--model", options.model,
-                  "a GGUF file, a Hugging Face folder, smollm2 or synth:NAME")
+                  "a GGUF file, a Hugging Face folder, tiny, smollm2 or synth:NAME")
       ->required()
       ->type_name("MODEL");
   command.add_option("--layers", options.layers, "cut a synthetic model's depth to N layers")

@@ -155,8 +155,8 @@ void add_oracle_command(Cli& cli) {
   command->footer(
       "Exit code 4, and the first failing prompt, row and value, where the results differ.\n"
       "Examples:\n"
-      "  reckon check-oracle tests/golden/oracle/llama-s0\n"
-      "  reckon check-oracle tests/golden/oracle/qwen3-s0 --numerics exact --json");
+      "  reckon check-oracle build/release/golden/oracle/llama-s0\n"
+      "  reckon check-oracle build/release/golden/oracle/qwen3-s0 --numerics exact --json");
   command->callback([&cli, options] { cli.action = [options] { return check(*options); }; });
 }
 

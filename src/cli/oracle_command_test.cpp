@@ -17,7 +17,7 @@ TEST(CheckOracle, PassesOnEveryRecordedCase) {
                            "oracle/llama-h48-tied", "oracle/llama-h48-untied", "oracle/qwen3-h80",
                            "oracle/qwen3_5-h40", "oracle/qwen3_5_moe-h36", "oracle/qwen3_next-h32",
                            "gguf/tiny-llama-mixed.gguf", "gguf/tiny-qwen35moe.gguf"}) {
-    const Finished finished = sandbox.run({"check-oracle", golden(name)});
+    const Finished finished = sandbox.run({"check-oracle", golden_path(name)});
     EXPECT_EQ(finished.code, 0) << name << finished.err;
     ASSERT_FALSE(finished.out.empty()) << name;
     EXPECT_THAT(lines_of(finished.out).back(), StartsWith("pass: largest difference ")) << name;
@@ -27,7 +27,7 @@ TEST(CheckOracle, PassesOnEveryRecordedCase) {
 TEST(CheckOracle, PassesInExactNumerics) {
   Sandbox sandbox;
   const Finished finished =
-      sandbox.run({"check-oracle", golden("oracle/llama-h48-tied"), "--numerics", "exact"});
+      sandbox.run({"check-oracle", golden_path("oracle/llama-h48-tied"), "--numerics", "exact"});
   EXPECT_EQ(finished.code, 0) << finished.out << finished.err;
   EXPECT_THAT(lines_of(finished.out).back(), StartsWith("pass: largest row ratio "));
 }
@@ -35,7 +35,7 @@ TEST(CheckOracle, PassesInExactNumerics) {
 TEST(CheckOracle, PrintsJsonWithStableKeys) {
   Sandbox sandbox;
   const Finished finished =
-      sandbox.run({"check-oracle", golden("oracle/llama-h48-tied"), "--json"});
+      sandbox.run({"check-oracle", golden_path("oracle/llama-h48-tied"), "--json"});
   ASSERT_EQ(finished.code, 0) << finished.err;
   const nlohmann::json json = finished.json();
   EXPECT_EQ(json["passed"], true);
@@ -67,7 +67,7 @@ void spoil(const std::filesystem::path& path, Sandbox& sandbox) {
 
 TEST(CheckOracle, NamesTheFirstDifferenceAndExitsWith4) {
   Sandbox sandbox;
-  std::filesystem::copy(golden("oracle/llama-h48-tied"), sandbox.path("case"));
+  std::filesystem::copy(golden_path("oracle/llama-h48-tied"), sandbox.path("case"));
   spoil(sandbox.path("case/oracle.safetensors"), sandbox);
   const Finished text = sandbox.run({"check-oracle", "case"});
   EXPECT_EQ(text.code, 4) << text.err;
@@ -88,7 +88,7 @@ TEST(CheckOracle, NamesTheFirstDifferenceAndExitsWith4) {
 
 TEST(CheckOracle, FailsWhereThereIsNothingToCompareWith) {
   Sandbox sandbox;
-  std::filesystem::copy(golden("oracle/llama-h48-tied"), sandbox.path("case"));
+  std::filesystem::copy(golden_path("oracle/llama-h48-tied"), sandbox.path("case"));
   std::filesystem::remove(sandbox.path("case/oracle.safetensors"));
   const Finished finished = sandbox.run({"check-oracle", "case"});
   EXPECT_EQ(finished.code, 1);

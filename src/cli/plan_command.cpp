@@ -251,7 +251,7 @@ void add_plan_command(Cli& cli) {
       "Examples:\n"
       "  reckon plan -m smollm2 --ctx 8192 --memory-limit 75%\n"
       "  reckon plan -m synth:llama-8b --quant q4 --ctx 32768\n"
-      "  reckon plan -m smollm2 --prompt 512 --diff prefill.tile_order=band8");
+      "  reckon plan -m tiny --prompt 512 --diff prefill.tile_order=band8");
   command->callback([&cli, options] { cli.action = [options] { return run_plan(*options); }; });
 }
 

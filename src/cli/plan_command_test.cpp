@@ -35,8 +35,8 @@ TEST(Plan, AddsUpItsTerms) {
 TEST(Plan, CountsPackedWeights) {
   Sandbox sandbox;
   const auto weights = [&](const char* scheme) {
-    const Finished finished = sandbox.run({"plan", "-m", golden("oracle/llama-h48-tied"), "--ctx",
-                                           "64", "--quant", scheme, "--json"});
+    const Finished finished = sandbox.run({"plan", "-m", golden_path("oracle/llama-h48-tied"),
+                                           "--ctx", "64", "--quant", scheme, "--json"});
     EXPECT_EQ(finished.code, 0) << finished.err;
     return finished.json()["memory"][0]["bytes"].get<uint64_t>();
   };
@@ -50,8 +50,8 @@ TEST(Plan, CountsPackedWeights) {
 TEST(Plan, TakesAFileOfQuantisationRules) {
   Sandbox sandbox;
   const auto plan = [&](const std::string& scheme) {
-    return sandbox.run({"plan", "-m", golden("oracle/llama-h48-untied"), "--ctx", "64", "--quant",
-                        scheme, "--no-cache", "--json"});
+    return sandbox.run({"plan", "-m", golden_path("oracle/llama-h48-untied"), "--ctx", "64",
+                        "--quant", scheme, "--no-cache", "--json"});
   };
   const auto weights = [&](const std::string& scheme) {
     return plan(scheme).json()["memory"][0]["bytes"].get<uint64_t>();
@@ -225,7 +225,7 @@ TEST(Bench, TimesEveryWidthOfAPassThatDraftsMayTake) {
 TEST(Bench, NeedsNoTokenizer) {
   Sandbox sandbox;
   const Finished finished =
-      sandbox.run({"bench", "-m", golden("oracle/llama-s0"), "-p", "4", "-n", "0", "-r", "1"});
+      sandbox.run({"bench", "-m", golden_path("oracle/llama-s0"), "-p", "4", "-n", "0", "-r", "1"});
   EXPECT_EQ(finished.code, 0) << finished.err;
   EXPECT_EQ(lines_of(finished.out).size(), 3u);
 }

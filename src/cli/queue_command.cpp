@@ -21,6 +21,7 @@ namespace {
 
 struct QueueOptions {
   std::string file;
+  experiment::QueueOverrides instead;
   std::string markdown;
   MeasuringOptions measuring;
   bool auto_pairs = false;
@@ -29,6 +30,16 @@ struct QueueOptions {
   bool gate = false;
   bool json = false;
 };
+
+void add_file(CLI::App& command, QueueOptions& options) {
+  command.add_option("file", options.file, "the queue, as YAML")->required()->type_name("FILE");
+  command
+      .add_option("-m,--model", options.instead.model,
+                  "instead of the queue's default, not of an experiment's own")
+      ->type_name("MODEL");
+  command.add_option("--quant", options.instead.quant, "likewise, how matrices are packed at load")
+      ->type_name("SCHEME");
+}
 
 void add_auto_pairs(CLI::App& command, QueueOptions& options) {
   command.add_flag("--auto-pairs", options.auto_pairs,
@@ -44,7 +55,7 @@ void add_extent(CLI::App& command, QueueOptions& options) {
 }
 
 Result<experiment::Queue> load(const QueueOptions& options) {
-  TRY_ASSIGN(experiment::Queue queue, experiment::load_queue(options.file));
+  TRY_ASSIGN(experiment::Queue queue, experiment::load_queue(options.file, options.instead));
   const experiment::Extent extent = options.quick  ? experiment::Extent::kQuick
                                     : options.full ? experiment::Extent::kFull
                                                    : experiment::Extent::kUsual;
@@ -99,7 +110,7 @@ void add_check(Cli& cli, CLI::App& group) {
   CLI::App* command =
       group.add_subcommand("check", "what the ledger and the plan say; runs and writes nothing");
   auto options = std::make_shared<QueueOptions>();
-  command->add_option("file", options->file, "the queue, as YAML")->required()->type_name("FILE");
+  add_file(*command, *options);
   add_auto_pairs(*command, *options);
   add_extent(*command, *options);
   command->add_flag("--json", options->json, "print JSON");
@@ -111,7 +122,7 @@ void add_check(Cli& cli, CLI::App& group) {
 void add_run(Cli& cli, CLI::App& group) {
   CLI::App* command = group.add_subcommand("run", "run it, or go on where it stopped");
   auto options = std::make_shared<QueueOptions>();
-  command->add_option("file", options->file, "the queue, as YAML")->required()->type_name("FILE");
+  add_file(*command, *options);
   command->add_option("--markdown", options->markdown, "write a page with all the evidence")
       ->type_name("FILE");
   add_budget_option(*command, options->measuring);
@@ -127,6 +138,7 @@ void add_run(Cli& cli, CLI::App& group) {
       "Examples:\n"
       "  reckon queue run queues/first.yaml --markdown page.md\n"
       "  reckon --ledger results queue run queues/first.yaml --budget 9m\n"
+      "  reckon queue run queues/first.yaml -m smollm2\n"
       "  reckon queue run queues/first.yaml --gate    # in CI");
   command->callback(
       [&cli, options] { cli.action = [&cli, options] { return run(cli, *options); }; });

@@ -129,6 +129,25 @@ TEST(Queue, PrintsACheckAsJson) {
   }
 }
 
+TEST(Queue, RunsOnAnotherModel) {
+  Sandbox sandbox;
+  std::string queue = deterministic_queue();
+  const std::string model = "model: " + tiny_model();
+  const size_t at = queue.find(model);
+  ASSERT_NE(at, std::string::npos) << queue;
+  queue.replace(at, model.size(), "model: nowhere");
+  sandbox.write("queue.yaml", queue);
+  EXPECT_EQ(sandbox.run(kRun).code, 2);
+  const Finished finished = sandbox.run(run_with({"-m", tiny_model(), "--json"}));
+  ASSERT_EQ(finished.code, 0) << finished.out << finished.err;
+  EXPECT_EQ(experiment(finished.json(), "larger-chunk")["verdict"], "LOST");
+  // The ledger knows it of that model; of another one it does not.
+  EXPECT_EQ(sandbox.run(run_with({"-m", tiny_model()})).code, 3);
+  const Finished checked = sandbox.run({"--ledger", "ledger", "queue", "check", "queue.yaml", "-m",
+                                        tiny_model(), "--quant", "q4", "--json"});
+  EXPECT_EQ(experiment(checked.json(), "larger-chunk")["kind"], "would-run") << checked.out;
+}
+
 TEST(Queue, NoticesAPageItCannotWriteBeforeItMeasures) {
   Sandbox sandbox;
   sandbox.write("queue.yaml", deterministic_queue());

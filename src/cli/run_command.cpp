@@ -383,10 +383,10 @@ void add_run_command(Cli& cli) {
   command->add_flag("-q,--quiet", options->quiet, "no statistics on stderr");
   command->footer(
       "Examples:\n"
-      "  reckon run -m smollm2 -p 'Why is the sky blue?' -n 64\n"
+      "  reckon run -m tiny -p 'It was a dark night, and' -n 64\n"
       "  reckon run -m model.gguf -f story.txt --raw --temperature 0.8 --top-p 0.9 --seed 7\n"
-      "  reckon run -m smollm2 -p Hi --set cpu.isa=scalar --json\n"
-      "  reckon run -m smollm2 -f book.txt -n 0 --save-state book.state");
+      "  reckon run -m tiny -p Hi --set cpu.isa=scalar --json\n"
+      "  reckon run -m tiny -f book.txt -n 0 --save-state book.state");
   command->callback([&cli, options] { cli.action = [options] { return run(*options); }; });
 }
 

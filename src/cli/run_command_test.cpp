@@ -16,7 +16,7 @@ using testing::HasSubstr;
 // A recorded prompt and its greedy continuation (beside the model).
 nlohmann::json recorded_prompt(size_t index) {
   return nlohmann::json::parse(
-      file_text(golden("gguf/tiny-llama-mixed.oracle.json")))["prompts"][index];
+      file_text(golden_path("gguf/tiny-llama-mixed.oracle.json")))["prompts"][index];
 }
 
 std::vector<std::string> run_recorded(size_t index, const std::vector<std::string>& more) {
@@ -136,7 +136,7 @@ TEST(Run, UsesTheChatTemplateUnlessRaw) {
 
 TEST(Run, RefusesASystemMessageWithoutATemplate) {
   Sandbox sandbox;
-  const std::string plain = golden("gguf/tiny-llama-v2.gguf");
+  const std::string plain = golden_path("gguf/tiny-llama-v2.gguf");
   const Finished system = sandbox.run({"run", "-m", plain, "-p", "a", "--system", "b"});
   EXPECT_EQ(system.code, 2);
   EXPECT_TRUE(system.one_error_line());
@@ -266,7 +266,7 @@ TEST(Run, RefusesWhatDoesNotFitTheMemory) {
 
 TEST(Run, NeedsATokenizer) {
   Sandbox sandbox;
-  const Finished finished = sandbox.run({"run", "-m", golden("oracle/llama-s0"), "-p", "a"});
+  const Finished finished = sandbox.run({"run", "-m", golden_path("oracle/llama-s0"), "-p", "a"});
   EXPECT_EQ(finished.code, 1);
   EXPECT_TRUE(finished.one_error_line());
   EXPECT_THAT(finished.err, HasSubstr("tokenizer"));

@@ -253,7 +253,7 @@ void add_tune_command(Cli& cli) {
   auto options = std::make_shared<Options>();
   command
       ->add_option("-m,--model", options->engine.model,
-                   "a GGUF file, a Hugging Face folder, smollm2 or synth:NAME")
+                   "a GGUF file, a Hugging Face folder, tiny, smollm2 or synth:NAME")
       ->required()
       ->type_name("MODEL");
   command->add_option("--layers", options->engine.layers, "cut a synthetic model's depth")

@@ -70,9 +70,11 @@ TEST_P(Exactness, EveryClassRepeatsItself) {
 
 INSTANTIATE_TEST_SUITE_P(Golden, Exactness, ::testing::ValuesIn(oracle_models()), test_name);
 
-TEST(ExactnessOfSmolLM2, HoldsForChunksThreadsAndDecode) {
-  RECKON_REQUIRE_SMOLLM2();
-  const auto model = open_model(smollm2_path());
+class ExactnessOfRealModels : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ExactnessOfRealModels, HoldsForChunksThreadsAndDecode) {
+  RECKON_REQUIRE_MODEL(GetParam());
+  const auto model = open_model(real_model(GetParam()));
   ASSERT_NE(model, nullptr);
   const std::vector<int32_t> tokens = prose_tokens(*model, 100);
   const std::vector<float> expected = decode_rows(*model, {}, tokens);
@@ -88,6 +90,9 @@ TEST(ExactnessOfSmolLM2, HoldsForChunksThreadsAndDecode) {
         << threads;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Text, ExactnessOfRealModels, ::testing::ValuesIn(real_models()),
+                         test_name);
 
 }  // namespace
 }  // namespace reckon::engine

@@ -117,16 +117,18 @@ void expect_near(const LoadedModel& model, const Assignments& reference,
   EXPECT_EQ(report->decisive_equal, report->decisive);
 }
 
-TEST(KlOfSmolLM2, ExactKernelsStayNearTheReferenceOnProse) {
-  RECKON_REQUIRE_SMOLLM2();
-  const auto model = open_model(smollm2_path());
+class KlOfRealModels : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(KlOfRealModels, ExactKernelsStayNearTheReferenceOnProse) {
+  RECKON_REQUIRE_MODEL(GetParam());
+  const auto model = open_model(real_model(GetParam()));
   expect_near(*model, {"numerics=reference"}, {"prefill.numerics=exact"});
 }
 
 // Against exact, which is near the reference and much faster.
-TEST(KlOfSmolLM2, FastKernelsStayNearExactOnesOnProse) {
-  RECKON_REQUIRE_SMOLLM2();
-  const auto model = open_model(smollm2_path());
+TEST_P(KlOfRealModels, FastKernelsStayNearExactOnesOnProse) {
+  RECKON_REQUIRE_MODEL(GetParam());
+  const auto model = open_model(real_model(GetParam()));
   expect_near(*model, {"prefill.numerics=exact"}, {"prefill.numerics=fast"});
 }
 
@@ -148,15 +150,17 @@ KlReport verified_prose(const LoadedModel& model, const std::string& kernel) {
   return report;
 }
 
-TEST(KlOfSmolLM2, VerifiesByOtherKernelsStayNearPlainDecodeOnProse) {
-  RECKON_REQUIRE_SMOLLM2();
-  const auto model = open_model(smollm2_path());
+TEST_P(KlOfRealModels, VerifiesByOtherKernelsStayNearPlainDecodeOnProse) {
+  RECKON_REQUIRE_MODEL(GetParam());
+  const auto model = open_model(real_model(GetParam()));
   const KlReport exact = verified_prose(*model, "exact");
   EXPECT_EQ(exact.mean_kl, 0);
   EXPECT_EQ(exact.top1_equal, exact.tokens);
   EXPECT_LE(verified_prose(*model, "fast").mean_kl, 1e-3);
   EXPECT_LE(verified_prose(*model, "stream").mean_kl, 1e-3);
 }
+
+INSTANTIATE_TEST_SUITE_P(Text, KlOfRealModels, ::testing::ValuesIn(real_models()), test_name);
 
 }  // namespace
 }  // namespace reckon::engine

@@ -450,11 +450,13 @@ TEST_F(SpeculateTest, AKernelWhoseRowsDependOnEachOtherIsSeen) {
             plain.generation.tokens);
 }
 
-// ---- a real model ----
+// ---- real models ----
 
-TEST(SpeculationOfSmolLM2, GivesTheTokensOfPlainDecode) {
-  RECKON_REQUIRE_SMOLLM2();
-  const auto model = open_model(smollm2_path());
+class SpeculationOfRealModels : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(SpeculationOfRealModels, GivesTheTokensOfPlainDecode) {
+  RECKON_REQUIRE_MODEL(GetParam());
+  const auto model = open_model(real_model(GetParam()));
   ASSERT_NE(model, nullptr);
   const Request request = request_of(prose_tokens(*model, 100), 512);
   const Outcome plain = outcome(*model, {}, request);
@@ -462,6 +464,25 @@ TEST(SpeculationOfSmolLM2, GivesTheTokensOfPlainDecode) {
     const Outcome drafted = outcome(*model, drafting("lookup", depth), request);
     EXPECT_TRUE(same(drafted, plain)) << depth;
     EXPECT_GT(drafted.generation.speculation->tokens_per_pass(), 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Text, SpeculationOfRealModels, ::testing::ValuesIn(real_models()),
+                         test_name);
+
+// Its head has learnt to draft: a pass gives more than a token at every depth.
+TEST(SpeculationOfTiny, DraftsOfItsHeadGiveTheTokensOfPlainDecode) {
+  RECKON_REQUIRE_TINY();
+  ModelOptions options;
+  options.build.draft_head = true;
+  const auto model = open_model(tiny_path(), options);
+  ASSERT_NE(model, nullptr);
+  const Request request = request_of(prose_tokens(*model, 100), 256);
+  const Outcome plain = outcome(*model, {"decode.mtp_depth=0"}, request);
+  for (const char* depth : {"1", "2", "3"}) {
+    const Outcome drafted = outcome(*model, drafting("mtp", depth), request);
+    EXPECT_TRUE(same(drafted, plain)) << depth;
+    EXPECT_GT(drafted.generation.speculation->tokens_per_pass(), 1) << depth;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <initializer_list>
 #include <set>
@@ -321,10 +322,50 @@ Result<Experiment> read_experiment(const std::string& path, const YamlNode& node
   return experiment;
 }
 
+// Sets a key of `defaults`, which is made where it is absent.
+void set_default(YamlNode& root, const std::string& key, const std::string& value) {
+  const auto member = [](YamlNode& map, const std::string& name) -> YamlNode& {
+    for (YamlNode::Member& one : map.members) {
+      if (one.key == name) return one.value;
+    }
+    return map.members.emplace_back(YamlNode::Member{name, map.line, {}}).value;
+  };
+  YamlNode& defaults = member(root, "defaults");
+  if (defaults.kind == YamlNode::Kind::kNull) defaults.kind = YamlNode::Kind::kMap;
+  YamlNode scalar;
+  scalar.kind = YamlNode::Kind::kScalar;
+  scalar.line = defaults.line;
+  scalar.scalar = value;
+  if (defaults.kind == YamlNode::Kind::kMap) member(defaults, key) = std::move(scalar);
+}
+
+Status put_instead(YamlNode& root, const std::string& path, const QueueOverrides& instead) {
+  const auto put = [&](const std::string& key, const std::string& value) -> Status {
+    if (value.empty()) return {};
+    const YamlNode* runner = root.find("runner");
+    const YamlNode* list = root.find("experiments");
+    const bool taken = (runner == nullptr || runner->scalar != kCommandRunner) && list != nullptr &&
+                       std::ranges::any_of(list->items, [&](const YamlNode& item) {
+                         return item.find(key) == nullptr;
+                       });
+    if (!taken) {
+      return usage_error(
+          fmt::format("{}: '{}' has nothing to change: no experiment takes its {} from 'defaults'",
+                      path, shorten(one_line(value), 60), key));
+    }
+    set_default(root, key, value);
+    return {};
+  };
+  TRY(put("model", instead.model));
+  return put("quant", instead.quant);
+}
+
 }  // namespace
 
-Result<Queue> parse_queue(std::string_view text, const std::string& path) {
-  TRY_ASSIGN(const YamlNode root, parse_yaml(text, path));
+Result<Queue> parse_queue(std::string_view text, const std::string& path,
+                          const QueueOverrides& instead) {
+  TRY_ASSIGN(YamlNode root, parse_yaml(text, path));
+  TRY(put_instead(root, path, instead));
   const Fields fields(path, root, "");
   TRY(fields.check(kQueueKeys));
   Queue queue;
@@ -361,9 +402,9 @@ bool names_prompt_file(std::string_view prompt) {
   return prompt.starts_with("prompts/") && prompt.find_first_of(" \t\n") == std::string_view::npos;
 }
 
-Result<Queue> load_queue(const std::string& path) {
+Result<Queue> load_queue(const std::string& path, const QueueOverrides& instead) {
   TRY_ASSIGN(const std::string text, read_small_file(path, kMaximumQueueBytes));
-  return parse_queue(text, path);
+  return parse_queue(text, path, instead);
 }
 
 }  // namespace reckon::experiment

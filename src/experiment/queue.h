@@ -99,10 +99,18 @@ struct Queue {
 inline constexpr size_t kMaximumQueueBytes = 8u << 20;
 inline constexpr size_t kMaximumPromptBytes = 1u << 20;
 
-[[nodiscard]] Result<Queue> load_queue(const std::string& path);
+// What stands in for the queue's `defaults`, for every experiment that has none of its own; "":
+// what the queue says. A usage error where no experiment takes it.
+struct QueueOverrides {
+  std::string model;
+  std::string quant;
+};
+
+[[nodiscard]] Result<Queue> load_queue(const std::string& path, const QueueOverrides& instead = {});
 
 // `path` names the file in messages; prompt files are looked for beside it, then upwards.
-[[nodiscard]] Result<Queue> parse_queue(std::string_view text, const std::string& path);
+[[nodiscard]] Result<Queue> parse_queue(std::string_view text, const std::string& path,
+                                        const QueueOverrides& instead = {});
 
 // Is this `prompt` the name of a file, as opposed to the text itself?
 [[nodiscard]] bool names_prompt_file(std::string_view prompt);

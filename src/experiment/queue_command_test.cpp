@@ -1,6 +1,7 @@
 // Queues of programs.
 #include <gmock/gmock.h>
 
+#include "base/test_data.h"
 #include "experiment/queue.h"
 #include "experiment/test_support.h"
 
@@ -137,7 +138,7 @@ TEST(CommandQueue, BlamesTheLine) {
 TEST(CommandQueue, ReadsTheShippedOnes) {
   for (const char* name : {"plain", "python", "llama-bench"}) {
     const Result<Queue> queue =
-        load_queue(fmt::format("{}/../queues/command-{}.yaml", RECKON_TEST_DATA, name));
+        load_queue(project_path(fmt::format("queues/command-{}.yaml", name)));
     ASSERT_TRUE(queue.ok()) << queue.error().message;
     EXPECT_EQ(queue->runner, "command");
     EXPECT_TRUE(queue->experiments[0].is_floor());

@@ -206,6 +206,34 @@ TEST(Queue, SyntheticModelsAreNamedByAMap) {
               HasSubstr("'prompt_tokens' must be a whole number from 1"));
 }
 
+TEST(Queue, AnotherModelStandsInForTheDefault) {
+  const auto read = [](const std::string& text, const QueueOverrides& instead) {
+    return parse_queue(text, "q.yaml", instead);
+  };
+  const Result<Queue> queue = read(kFull, {.model = "synth:big,layers=2", .quant = "q4"});
+  ASSERT_TRUE(queue.ok()) << queue.error().message;
+  EXPECT_EQ(queue->experiments[0].workload.model, "synth:big,layers=2");
+  EXPECT_EQ(queue->experiments[0].workload.quant, "q4");
+  EXPECT_EQ(queue->experiments[1].workload.model, "other") << "it names its own";
+  EXPECT_EQ(queue->experiments[1].workload.quant, "q4");
+  const Result<Queue> same = read(kFull, {});
+  EXPECT_EQ(same->experiments[0].workload.model, "tiny");
+
+  const std::string own =
+      "name: q\nexperiments:\n  - id: floor\n    kind: aa\n    model: other\n"
+      "    metric: prefill_ms\n    workload: {phase: prefill, prompt_tokens: 4}\n";
+  EXPECT_EQ(read(own, {.model = "big", .quant = ""}).error().message,
+            "q.yaml: 'big' has nothing to change: no experiment takes its model from 'defaults'");
+  const Result<Queue> packed = read(own, {.model = "", .quant = "q8"});
+  ASSERT_TRUE(packed.ok()) << packed.error().message;
+  EXPECT_EQ(packed->experiments[0].workload.quant, "q8");
+  EXPECT_EQ(packed->experiments[0].workload.model, "other");
+  const Result<Queue> programs =
+      read("name: q\nrunner: command\nexperiments:\n  - {id: a}\n", {.model = "big", .quant = ""});
+  EXPECT_EQ(programs.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(programs.error().message, HasSubstr("has nothing to change"));
+}
+
 TEST(Queue, BadYamlNamesItsLine) {
   EXPECT_THAT(error_of("name: [1, 2\nexperiments: }"), StartsWith("q.yaml:2:"));
   EXPECT_THAT(error_of(""), HasSubstr("empty"));

@@ -29,7 +29,7 @@ class ResumeTest : public LedgerTest {
  protected:
   // This executable running the queue at `queue_path_`, as another process would.
   pid_t start_queue(const std::string& ledger, const std::string& errors) {
-    const std::string self = self_path();
+    const std::string self = program_path();
     const pid_t pid = ::fork();
     if (pid == 0) {
       const int fd = ::open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -277,7 +277,7 @@ TEST_F(ResumeTest, HalfRecordedVerdictIsCompletedOnce) {
     EXPECT_EQ(first->experiments[0].text, "the disk is full");
     options_.worker_command = {"/nonexistent"};  // nothing is measured again
     const QueueOutcome second = run(text);
-    options_.worker_command = {self_path(), kFakeWorker};
+    options_.worker_command = {program_path(), kFakeWorker};
     EXPECT_EQ(second.experiments[0].kind, OutcomeKind::kVerdict) << second.experiments[0].text;
     ASSERT_TRUE(second.experiments[0].record.has_value());
     EXPECT_THAT(second.experiments[0].record->rounds, SizeIs(2));

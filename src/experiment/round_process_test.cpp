@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 RoundProcess::Options worker(milliseconds timeout = milliseconds(60000)) {
   RoundProcess::Options options;
-  options.command = {self_path(), kFakeWorker};
+  options.command = {program_path(), kFakeWorker};
   options.timeout = timeout;
   return options;
 }

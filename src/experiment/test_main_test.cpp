@@ -39,7 +39,7 @@ int run_queue_file(const char* ledger_path, const char* queue_path, const char* 
   FakeRunner runner;
   LoggingProgress progress(log_path);
   RunOptions options;
-  options.worker_command = {self_path(), kFakeWorker};
+  options.worker_command = {program_path(), kFakeWorker};
   options.writer = "tester";
   const Result<QueueOutcome> outcome = run_queue(*queue, runner, **store, options, progress);
   if (!outcome.ok()) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/program_path.h"
 #include "experiment/queue.h"
 #include "experiment/run.h"
 #include "experiment/test_runner.h"
@@ -22,10 +23,6 @@ namespace reckon::experiment {
 // Arguments of this test executable that make it something else (test_main_test.cpp).
 inline constexpr const char* kFakeWorker = "--fake-worker";
 inline constexpr const char* kRunQueue = "--run-queue";  // LEDGER QUEUE-FILE LOG-FILE
-
-inline std::string self_path() {
-  return std::filesystem::read_symlink("/proc/self/exe").string();
-}
 
 class TempFolder {
  public:
@@ -88,7 +85,7 @@ inline std::string queue_text(const std::string& experiments, int pairs = 2,
 class LedgerTest : public testing::Test {
  protected:
   LedgerTest() : store_(std::move(ledger::open_store(folder_ / "ledger")).value()) {
-    options_.worker_command = {self_path(), kFakeWorker};
+    options_.worker_command = {program_path(), kFakeWorker};
     options_.command = "reckon queue run test.yaml";
     options_.writer = "tester";
     options_.seed = 7;

@@ -2,18 +2,60 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
+#include "base/program_path.h"
 #include "base/text.h"
 #include "formats/cache_folder.h"
 #include "formats/synthetic.h"
 
 namespace reckon {
-std::span<const std::string> shipped_models() {
-  static const std::vector<std::string> names = {"gemma3", "smollm2"};
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kShipped = "tiny";  // lies beside the program; the others are fetched
+
+Result<std::string> resolve_named(const std::string& name) {
+  if (name == kShipped) {
+    const std::string program = program_path();
+    std::string folder = shipped_folder(name, program);
+    if (!folder.empty()) return folder;
+    return failed(
+        fmt::format("model '{}' ships with Reckon but is not here: expected a folder models/{} or "
+                    "share/reckon/models/{} in one above {}",
+                    name, name, name, program));
+  }
+  std::string path = fmt::format("{}/{}.gguf", model_cache_folder(), name);
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return path;
+  return failed(
+      fmt::format("model '{}' is not here yet: expected {}; scripts/get-model {} fetches it", name,
+                  path, name));
+}
+
+}  // namespace
+
+std::span<const std::string> named_models() {
+  static const std::vector<std::string> names = {"gemma3", "smollm2", std::string(kShipped)};
   return names;
+}
+
+std::string shipped_folder(std::string_view name, std::string_view program) {
+  std::error_code ignored;
+  fs::path above = fs::path(program).parent_path();
+  while (!above.empty()) {
+    for (const char* models : {"models", "share/reckon/models"}) {
+      const fs::path folder = above / models / name;
+      if (fs::is_regular_file(folder / "config.json", ignored)) return folder.string();
+    }
+    if (!above.has_relative_path()) break;
+    above = above.parent_path();
+  }
+  return "";
 }
 
 std::string model_cache_folder() {
@@ -30,21 +72,13 @@ Result<std::string> resolve_model(std::string_view typed) {
     return synthetic.text();
   }
   std::error_code ignored;
-  if (std::filesystem::exists(name, ignored)) return name;
-  for (const std::string& shipped : shipped_models()) {
-    if (name != shipped) continue;
-    std::string path = fmt::format("{}/{}.gguf", model_cache_folder(), shipped);
-    if (std::filesystem::exists(path, ignored)) return path;
-    return failed(
-        fmt::format("model '{}' is not here yet: expected {}; scripts/get-model {} "
-                    "fetches it{}",
-                    name, path, name, name == "smollm2" ? ", and so does scripts/demo" : ""));
-  }
-  const std::string near = nearest(name, shipped_models());
+  if (fs::exists(name, ignored)) return name;
+  if (std::ranges::find(named_models(), name) != named_models().end()) return resolve_named(name);
+  const std::string near = nearest(name, named_models());
   return usage_error(
-      fmt::format("no model '{}': it is neither a file nor a folder nor a shipped "
+      fmt::format("no model '{}': it is neither a file nor a folder nor a known "
                   "name ({}){}",
-                  name, join(shipped_models(), ", "),
+                  name, join(named_models(), ", "),
                   near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
 }
 

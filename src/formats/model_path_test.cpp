@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "base/program_path.h"
 #include "formats/test_files.h"
 
 namespace reckon {
@@ -43,18 +44,60 @@ TEST(ModelPath, FilesAndFoldersStayAsTheyAre) {
   EXPECT_EQ(resolve_model(folder.path()).value(), folder.path());
 }
 
-TEST(ModelPath, ShippedNamesResolveToTheCache) {
+TEST(ModelPath, FetchedNamesResolveToTheCache) {
   const TestFolder folder;
   const Environment cache("XDG_CACHE_HOME", folder.path());
   EXPECT_EQ(model_cache_folder(), folder.path() + "/reckon/models");
   const auto absent = resolve_model("smollm2");
   ASSERT_FALSE(absent.ok());
   EXPECT_EQ(absent.error().kind, ErrorKind::kFailed);
-  EXPECT_THAT(absent.error().message,
-              AllOf(HasSubstr("scripts/get-model smollm2"), HasSubstr("scripts/demo")));
+  EXPECT_THAT(absent.error().message, HasSubstr("scripts/get-model smollm2"));
   std::filesystem::create_directories(model_cache_folder());
   const std::string path = folder.write("reckon/models/smollm2.gguf", "x");
   EXPECT_EQ(resolve_model("smollm2").value(), path);
+}
+
+// Makes NAME a folder that counts as a model.
+void add_model(const TestFolder& folder, const std::string& name) {
+  std::filesystem::create_directories(folder.path() + "/" + name);
+  (void)folder.write(name + "/config.json", "{}");
+}
+
+TEST(ModelPath, AShippedModelIsFoundFromABuildFolderUpward) {
+  const TestFolder folder;
+  const std::string program = folder.path() + "/build/release/reckon";
+  EXPECT_EQ(shipped_folder("tiny", program), "");
+  std::filesystem::create_directories(folder.path() + "/models/tiny");
+  EXPECT_EQ(shipped_folder("tiny", program), "") << "a folder without config.json is no model";
+  add_model(folder, "models/tiny");
+  EXPECT_EQ(shipped_folder("tiny", program), folder.path() + "/models/tiny");
+  EXPECT_EQ(shipped_folder("other", program), "");
+  EXPECT_EQ(shipped_folder("tiny", ""), "");
+}
+
+TEST(ModelPath, AShippedModelIsFoundWhereItWasInstalled) {
+  const TestFolder folder;
+  add_model(folder, "models/tiny");
+  add_model(folder, "usr/share/reckon/models/tiny");
+  EXPECT_EQ(shipped_folder("tiny", folder.path() + "/usr/bin/reckon"),
+            folder.path() + "/usr/share/reckon/models/tiny")
+      << "the nearest counts";
+  EXPECT_EQ(shipped_folder("tiny", folder.path() + "/opt/bin/reckon"),
+            folder.path() + "/models/tiny");
+}
+
+TEST(ModelPath, TinyIsTheModelAboveThisProgram) {
+  const std::string expected = shipped_folder("tiny", program_path());
+  const auto path = resolve_model("tiny");
+  if (!expected.empty()) {
+    EXPECT_EQ(path.value(), expected);
+    return;
+  }
+  ASSERT_FALSE(path.ok());
+  EXPECT_EQ(path.error().kind, ErrorKind::kFailed);
+  EXPECT_THAT(path.error().message,
+              AllOf(HasSubstr("models/tiny"), HasSubstr("share/reckon/models/tiny"),
+                    HasSubstr(program_path())));
 }
 
 TEST(ModelPath, ARelativeCacheIsIgnored) {

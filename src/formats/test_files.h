@@ -14,16 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_data.h"
 #include "formats/gguf.h"
 #include "formats/model_path.h"
 
 namespace reckon {
-
-extern const char* const kTestDataFolder;  // the build defines it (cmake/modules.cmake)
-
-inline std::string golden_path(std::string_view name) {
-  return std::string(kTestDataFolder) + "/golden/" + std::string(name);
-}
 
 inline std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -140,20 +135,37 @@ class GgufWriter {
   uint64_t tensor_count_ = 0;
 };
 
-// The real model that some tests need: $RECKON_TEST_SMOLLM2, else the cache's; "" where absent.
-inline std::string smollm2_path() {
-  const char* from_environment = std::getenv("RECKON_TEST_SMOLLM2");
-  const std::string path = from_environment != nullptr ? std::string(from_environment)
-                                                       : model_cache_folder() + "/smollm2.gguf";
+// Real models that some tests need, "tiny", which the project ships, and "smollm2", which is
+// fetched: where RECKON_TEST_TINY or RECKON_TEST_SMOLLM2 says, else where they belong. "" where
+// absent.
+inline std::string real_model(std::string_view name) {
+  const bool shipped = name == "tiny";
+  const char* elsewhere = std::getenv(shipped ? "RECKON_TEST_TINY" : "RECKON_TEST_SMOLLM2");
+  const std::string path = elsewhere != nullptr ? std::string(elsewhere)
+                           : shipped            ? project_path("models/tiny")
+                                                : model_cache_folder() + "/smollm2.gguf";
   return std::filesystem::exists(path) ? path : "";
 }
+inline std::string tiny_path() {
+  return real_model("tiny");
+}
+inline std::string smollm2_path() {
+  return real_model("smollm2");
+}
 
-// Skips the test where the real model is absent.
-#define RECKON_REQUIRE_SMOLLM2()                                         \
-  if (::reckon::smollm2_path().empty()) {                                \
-    GTEST_SKIP() << "SmolLM2 is absent: set RECKON_TEST_SMOLLM2 or run " \
-                    "scripts/get-model smollm2";                         \
-  }                                                                      \
+// Tests of real text run on each.
+inline std::vector<std::string> real_models() {
+  return {"tiny", "smollm2"};
+}
+
+// Skips the test where the model is absent.
+#define RECKON_REQUIRE_MODEL(name)                                                        \
+  if (::reckon::real_model(name).empty()) {                                               \
+    GTEST_SKIP() << (name) << " is absent: set RECKON_TEST_TINY or RECKON_TEST_SMOLLM2, " \
+                 << "or run scripts/get-model smollm2";                                   \
+  }                                                                                       \
   static_assert(true)
+#define RECKON_REQUIRE_TINY() RECKON_REQUIRE_MODEL("tiny")
+#define RECKON_REQUIRE_SMOLLM2() RECKON_REQUIRE_MODEL("smollm2")
 
 }  // namespace reckon

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/test_data.h"
 #include "ledger/synthetic_testing.h"
 #include "ledger/test_events.h"
 
@@ -22,7 +23,7 @@ using testing::StartsWith;
 const Signature kBy{"ann", test::at(0)};
 
 std::string golden(const std::string& name) {
-  std::ifstream in(std::string(kTestDataFolder) + "/golden/exchange/" + name);
+  std::ifstream in(golden_path("exchange/" + name));
   std::string text{std::istreambuf_iterator<char>(in), {}};
   EXPECT_FALSE(text.empty()) << name;
   return text;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/test_data.h"
 #include "ledger/catalog.h"
 #include "ledger/chain.h"
 #include "ledger/open.h"
@@ -22,7 +23,7 @@ const Signature kBy{"ann", test::at(0)};
 
 // The folder `ledger/` of the project, which ships with entries that were reported elsewhere.
 std::filesystem::path shipped() {
-  return std::filesystem::path(kTestDataFolder).parent_path() / "ledger";
+  return project_path("ledger");
 }
 
 std::string content(const std::filesystem::path& path) {

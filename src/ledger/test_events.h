@@ -12,10 +12,6 @@
 #include "ledger/record.h"
 #include "ledger/scope.h"
 
-namespace reckon {
-extern const char* const kTestDataFolder;  // the build defines it (cmake/modules.cmake)
-}  // namespace reckon
-
 namespace reckon::ledger::test {
 
 // A folder of its own for one test, removed afterwards.
