@@ -93,7 +93,10 @@ TEST(PlanSplitK, SaysWhyItChangesNothing) {
   expect_kept(call, {"prefill.split_k=fast"}, "exact_panels_avx512", "class exact", Isa::kAvx512);
   expect_kept(call, {"prefill.split_k=exact", "prefill.numerics=exact", "kernel.matmul=exact_avx2"},
               "exact_avx2", "split_k_exact_avx512 does not stand in for exact_avx2");
-  expect_kept(call, {"prefill.split_k=exact", "cpu.isa=avx2"}, "exact_avx2", "needs avx512");
+  expect_kept(call, {"prefill.split_k=exact", "cpu.isa=avx2"}, "fast_avx2",
+              "fast_avx2 is of class fast, by prefill.numerics=fast");
+  expect_kept(call, {"prefill.split_k=exact", "cpu.isa=avx2", "prefill.numerics=exact"},
+              "exact_avx2", "needs avx512");
   OpCall rows = call;
   rows.in_panels = false;
   expect_kept(rows, {"prefill.split_k=exact", "prefill.numerics=exact"}, "exact_avx512",

@@ -42,14 +42,13 @@ struct PanelScales {
 };
 
 // Names as in panel_formats_avx512.h, with whole blocks at once: a group is told at run time but
-// for its low bits, `kPart` of kTogether. Products of codes with bytes are summed in 16 bits over
-// kRun words: 15 * 255 * 2 * 4 and 63 * 255 * 2 fit.
+// for its low bits, `kPart` of kTogether.
 struct PanelFormat {
   static constexpr bool kHasMinimum = false;
   static constexpr int kHalves = 1;
   static constexpr int kGroups = 1;
   static constexpr int kTogether = 1;
-  static constexpr int kRun = 4;
+  static constexpr bool kSigned = false;
   static constexpr int32_t kOffset = 0;
   static constexpr float kLargest = kLargestCode;
   static void order(__m256i& /*low*/, __m256i& /*high*/) {}
@@ -82,6 +81,27 @@ struct PanelsQ4_1 : NibblePanels {
     return {load_halves(block.scales + first), load_halves(block.minima + first), {}};
   }
 };
+
+// Signed bytes, which the exact kernel does not take.
+template <typename PanelBlock, int kBlockGroups>
+struct BytePanels : PanelFormat {
+  using Block = PanelBlock;
+  static constexpr bool kSigned = true;
+  static constexpr int kGroups = kBlockGroups;
+  static constexpr int kTogether = kBlockGroups;
+
+  template <int kPart>
+  static PanelScales scales(const Block& block, int /*quad*/, int first) {
+    return {load_halves(block.scales + first), _mm256_setzero_ps(), {}};
+  }
+  template <int kPart>
+  static __m256i codes(const Block& block, int /*quad*/, int first, int i) {
+    return load_codes(block.codes[8 * kPart + i][first]);
+  }
+};
+
+using PanelsQ8_0 = BytePanels<PanelQ8_0, 1>;
+using PanelsP8 = BytePanels<PanelP8, 2>;
 
 struct PanelsP4 : PanelFormat {
   using Block = PanelP4;
@@ -125,7 +145,6 @@ struct PanelsQ6_K : PanelFormat {
   static constexpr int kHalves = 2;
   static constexpr int kGroups = 8;
   static constexpr int kTogether = 4;
-  static constexpr int kRun = 1;
   static constexpr int32_t kOffset = 32;
   static constexpr float kLargest = kLargestCodeQ6;
 

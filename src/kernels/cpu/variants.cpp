@@ -98,6 +98,10 @@ uint64_t fast_matmul_bytes(const OpCall& call, const KernelParams& params, int t
   return cpu::fast_matmul_scratch(call.rows, call.n, call.k, threads, params.tile).total;
 }
 
+uint64_t float_matmul_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::float_matmul_scratch(call.rows, call.n, call.k, threads).total;
+}
+
 // Square is what auto takes.
 KernelParams effective_fast_matmul(const OpCall& /*call*/, const KernelParams& wanted,
                                    const Device& /*device*/) {
@@ -199,6 +203,10 @@ std::string supports_fast_attention(const OpCall& call) {
 
 uint64_t fast_attention_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
   return cpu::fast_attention_scratch_bytes(call.k, threads);
+}
+
+uint64_t float_attention_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::float_attention_scratch_bytes(call.k, threads);
 }
 
 uint64_t rope_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
@@ -471,6 +479,12 @@ std::vector<Variant> make_table() {
   fast.scratch_bytes = fast_matmul_bytes;
   fast.effective = effective_fast_matmul;
   fast.tiling = fast_matmul_tiling;
+  Variant fast_avx2 =
+      run_by(panels, cpu::kFastAvx2, cpu::matmul_fast_avx2, cpu::matmul_fast_avx2_hash());
+  fast_avx2.numerics = NumericsClass::kFast;
+  fast_avx2.isa = fast_avx2.widest = Isa::kAvx2;
+  fast_avx2.declines = declines_short_prefill;
+  fast_avx2.scratch_bytes = float_matmul_bytes;
   Variant attention = exact_row(Op::kAttention, cpu::kExactAvx2, Isa::kAvx2,
                                 cpu::attention_exact_avx2, cpu::attention_exact_avx2_hash());
   attention.supports = supports_attention;
@@ -486,11 +500,20 @@ std::vector<Variant> make_table() {
                                   cpu::geglu_exact_avx2_hash());
   Variant window = attention;
   window.op = Op::kWindowAttention;
+  Variant fast_attention_avx2 =
+      run_by(attention, "fast_avx2", cpu::attention_fast_avx2, cpu::attention_fast_avx2_hash());
+  fast_attention_avx2.numerics = NumericsClass::kFast;
+  fast_attention_avx2.widest = Isa::kAvx2;
+  fast_attention_avx2.scratch_bytes = float_attention_bytes;
+  Variant fast_window = fast_attention_avx2;
+  fast_window.op = Op::kWindowAttention;
   Variant rope = exact_row(Op::kRope, cpu::kExactScalar, Isa::kScalar, cpu::rope_exact_scalar,
                            cpu::rope_exact_scalar_hash());
   rope.scratch_bytes = rope_bytes;
-  std::vector<Variant> table = {scalar, rope,      avx2,           panels_avx2, avx512, panels,
-                                fast,   attention, fast_attention, window,      swiglu, geglu};
+  std::vector<Variant> table = {
+      scalar,    rope,      avx2,           panels_avx2,         avx512, panels,      fast,
+      fast_avx2, attention, fast_attention, fast_attention_avx2, window, fast_window, swiglu,
+      geglu};
   add_special_matmuls(table, panels, fast);
   add_recurrent_rows(table);
   add_norm_rows(table);
