@@ -102,10 +102,10 @@ template <typename Format, int kPart, int kRows>
     for (int r = 0; r < kRows; ++r) {
       const __m256i x_high = broadcast(group[r * row_groups].high + 4 * i);
       const __m256i x_low = broadcast(group[r * row_groups].low + 4 * i);
-      high[0][r] = _mm256_add_epi16(high[0][r], _mm256_maddubs_epi16(first, x_high));
-      high[1][r] = _mm256_add_epi16(high[1][r], _mm256_maddubs_epi16(second, x_high));
-      low[0][r] = _mm256_add_epi16(low[0][r], _mm256_maddubs_epi16(x_low, first));
-      low[1][r] = _mm256_add_epi16(low[1][r], _mm256_maddubs_epi16(x_low, second));
+      add_words(high[0][r], _mm256_maddubs_epi16(first, x_high));
+      add_words(high[1][r], _mm256_maddubs_epi16(second, x_high));
+      add_words(low[0][r], _mm256_maddubs_epi16(x_low, first));
+      add_words(low[1][r], _mm256_maddubs_epi16(x_low, second));
     }
   }
   for (int r = 0; r < kRows; ++r) {

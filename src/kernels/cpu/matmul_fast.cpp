@@ -1,5 +1,6 @@
 #include "kernels/cpu/matmul_fast.h"
 
+#include "kernels/cpu/canonical_order.h"
 #include "kernels/cpu/matmul_layout.h"
 
 namespace reckon::kernels::cpu {
@@ -55,6 +56,23 @@ FloatMatmulScratch float_matmul_scratch(int64_t rows, int64_t n, int64_t k, int 
   scratch.outputs = aligned(scratch.band_panels * columns * kPanelLanes * kFloatBytes);
   scratch.thread_bytes = scratch.outputs + aligned(scratch.band_panels * scratch.row_tiles *
                                                    kFloatTileRows * kPanelLanes * kFloatBytes);
+  scratch.total = scratch.threads + static_cast<uint64_t>(threads) * scratch.thread_bytes;
+  return scratch;
+}
+
+ByteMatmulScratch byte_matmul_scratch(int64_t rows, int64_t n, int64_t k, int threads) {
+  constexpr auto kByteTileBytes = static_cast<int64_t>(sizeof(ByteTile));
+  constexpr auto kGroupBytes = static_cast<int64_t>(sizeof(PlanePanel));
+  ByteMatmulScratch scratch;
+  scratch.row_tiles = divide_up(rows, kByteTileRows);
+  scratch.band_panels = band_panels(n, threads, 1);
+  const int64_t groups = k / kGroup;
+  scratch.counts = aligned(scratch.row_tiles * 2 * groups * kByteTileBytes);
+  scratch.threads =
+      scratch.counts + aligned(scratch.row_tiles * divide_up(k, kBytePart) * int64_t{4});
+  scratch.outputs = aligned(scratch.band_panels * (kBytePart / kGroup) * kGroupBytes);
+  scratch.thread_bytes = scratch.outputs + aligned(scratch.band_panels * scratch.row_tiles *
+                                                   kByteTileRows * kPanelLanes * kFloatBytes);
   scratch.total = scratch.threads + static_cast<uint64_t>(threads) * scratch.thread_bytes;
   return scratch;
 }

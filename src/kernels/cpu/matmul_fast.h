@@ -75,4 +75,42 @@ struct FloatMatmulScratch {
 [[nodiscard]] FloatMatmulScratch float_matmul_scratch(int64_t rows, int64_t n, int64_t k,
                                                       int threads);
 
+// ---- bytes ----
+
+constexpr const char* kFastBytesAvx2 = "fast_bytes_avx2";
+
+// Weights of codes of 4 bits. Activations as codes of 8 bits: of 32 of a row, scale = max |x| /
+// 127, code = x / scale rounded to nearest even. Where max |x| is more than kByteLimit times the
+// root mean square of the row, what that leaves is rounded once more, scale = max |x| / (2 127^2):
+// 16 bits in all. So rounding leaves about kByteLimit / 440 of a row at most. Tiny values and those
+// that are not finite are as canonical_order.h has them. AVX2, FMA and F16C. Needs
+// byte_matmul_scratch().total.
+void matmul_fast_bytes_avx2(const MatmulArgs& args, KernelContext& context);
+[[nodiscard]] const char* matmul_fast_bytes_avx2_hash();
+
+constexpr float kByteLimit = 4.0F;
+constexpr float kLargestByte = 127.0F;
+constexpr int64_t kByteTileRows = 4;  // activation rows that are multiplied together
+constexpr int64_t kBytePart = 1024;   // columns of K whose weights are unpacked at a time
+
+// One step of a group of 4 activation rows: words of 4 codes of each row side by side.
+struct alignas(16) ByteTile {
+  int8_t codes[8][kByteTileRows][4];
+  float scales[kByteTileRows];
+  float sums[kByteTileRows];  // scale * sum of codes
+  int32_t group;              // of the part of K
+};
+
+struct ByteMatmulScratch {
+  uint64_t counts = 0;   // of tiles, after the activations
+  uint64_t threads = 0;  // after those
+  uint64_t outputs = 0;  // in a thread's part, after the weights
+  uint64_t thread_bytes = 0;
+  uint64_t total = 0;
+  int64_t band_panels = 0;  // panels of weights that a task takes
+  int64_t row_tiles = 0;    // tiles of kByteTileRows rows
+};
+[[nodiscard]] ByteMatmulScratch byte_matmul_scratch(int64_t rows, int64_t n, int64_t k,
+                                                    int threads);
+
 }  // namespace reckon::kernels::cpu

@@ -102,6 +102,21 @@ uint64_t float_matmul_bytes(const OpCall& call, const KernelParams& /*params*/, 
   return cpu::float_matmul_scratch(call.rows, call.n, call.k, threads).total;
 }
 
+uint64_t byte_matmul_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::byte_matmul_scratch(call.rows, call.n, call.k, threads).total;
+}
+
+std::string supports_nibble_panels(const OpCall& call) {
+  switch (call.weight_type) {
+    case DType::kQ8_0:
+    case DType::kP8:
+    case DType::kQ6_K:
+      return "it takes codes of 4 bits, not " + std::string(dtype_name(call.weight_type));
+    default:
+      return supports_panels(call);
+  }
+}
+
 // Square is what auto takes.
 KernelParams effective_fast_matmul(const OpCall& /*call*/, const KernelParams& wanted,
                                    const Device& /*device*/) {
@@ -172,6 +187,10 @@ std::string supports_few(const OpCall& call) {
 
 uint64_t few_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
   return cpu::few_matmul_scratch(call.k, threads).total;
+}
+
+int prefers_bytes(const OpCall& /*call*/) {
+  return 2;
 }
 
 int prefers_few(const OpCall& /*call*/) {
@@ -299,6 +318,11 @@ std::string declines_short_prefill(const OpCall& call) {
 std::string declines_matmul(const OpCall& call) {
   const std::string why = declines_packed(call);
   return why.empty() ? declines_short_prefill(call) : why;
+}
+
+std::string declines_packed_bytes(const OpCall& call) {
+  if (pads_rows(call.weight_type)) return "codes of 8 bits would move small models by too much";
+  return declines_short_prefill(call);
 }
 
 std::string expert_tiling(const OpCall& call) {
@@ -485,6 +509,12 @@ std::vector<Variant> make_table() {
   fast_avx2.isa = fast_avx2.widest = Isa::kAvx2;
   fast_avx2.declines = declines_short_prefill;
   fast_avx2.scratch_bytes = float_matmul_bytes;
+  Variant fast_bytes = run_by(fast_avx2, cpu::kFastBytesAvx2, cpu::matmul_fast_bytes_avx2,
+                              cpu::matmul_fast_bytes_avx2_hash());
+  fast_bytes.supports = supports_nibble_panels;
+  fast_bytes.declines = declines_packed_bytes;
+  fast_bytes.scratch_bytes = byte_matmul_bytes;
+  fast_bytes.preference = prefers_bytes;
   Variant attention = exact_row(Op::kAttention, cpu::kExactAvx2, Isa::kAvx2,
                                 cpu::attention_exact_avx2, cpu::attention_exact_avx2_hash());
   attention.supports = supports_attention;
@@ -510,10 +540,10 @@ std::vector<Variant> make_table() {
   Variant rope = exact_row(Op::kRope, cpu::kExactScalar, Isa::kScalar, cpu::rope_exact_scalar,
                            cpu::rope_exact_scalar_hash());
   rope.scratch_bytes = rope_bytes;
-  std::vector<Variant> table = {
-      scalar,    rope,      avx2,           panels_avx2,         avx512, panels,      fast,
-      fast_avx2, attention, fast_attention, fast_attention_avx2, window, fast_window, swiglu,
-      geglu};
+  std::vector<Variant> table = {scalar,     rope,        avx2,           panels_avx2,
+                                avx512,     panels,      fast,           fast_avx2,
+                                fast_bytes, attention,   fast_attention, fast_attention_avx2,
+                                window,     fast_window, swiglu,         geglu};
   add_special_matmuls(table, panels, fast);
   add_recurrent_rows(table);
   add_norm_rows(table);
