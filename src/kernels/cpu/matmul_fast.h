@@ -88,7 +88,7 @@ constexpr const char* kFastBytesAvx2 = "fast_bytes_avx2";
 void matmul_fast_bytes_avx2(const MatmulArgs& args, KernelContext& context);
 [[nodiscard]] const char* matmul_fast_bytes_avx2_hash();
 
-constexpr float kByteLimit = 4.0F;
+constexpr float kByteLimit = 8.0F;
 constexpr float kLargestByte = 127.0F;
 constexpr int64_t kByteTileRows = 4;  // activation rows that are multiplied together
 constexpr int64_t kBytePart = 1024;   // columns of K whose weights are unpacked at a time
