@@ -58,6 +58,9 @@ constexpr const char* kFastAvx2 = "fast_avx2";
 void matmul_fast_avx2(const MatmulArgs& args, KernelContext& context);
 [[nodiscard]] const char* matmul_fast_avx2_hash();
 
+// Rows of a prefill pass that kernels of AVX2 take; with fewer, exact ones are faster.
+constexpr int64_t kFewestAvx2Rows = 7;
+
 constexpr int64_t kFloatTileRows = 6;  // activation rows that are multiplied together
 // K is taken in parts of so many columns: a panel's weights of it, 16 KB, stay in the first-level
 // cache while rows pass.

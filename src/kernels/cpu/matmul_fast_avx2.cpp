@@ -144,12 +144,8 @@ BandTask band_task(DType weight_type) {
       return multiply_band<PanelsQ4_0>;
     case DType::kQ4_1:
       return multiply_band<PanelsQ4_1>;
-    case DType::kQ8_0:
-      return multiply_band<PanelsQ8_0>;
     case DType::kP4:
       return multiply_band<PanelsP4>;
-    case DType::kP8:
-      return multiply_band<PanelsP8>;
     case DType::kQ4_K:
       return multiply_band<PanelsQ4_K>;
     case DType::kQ6_K:

@@ -11,23 +11,19 @@ namespace reckon::kernels::cpu {
 namespace {
 
 // Byte kByte of each lane, a weight code, as float32.
-template <typename Format, int kByte>
+template <int kByte>
 [[gnu::always_inline]] inline __m256 code_floats(__m256i codes) {
-  if (Format::kSigned) {
-    return _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(codes, 24 - 8 * kByte), 24));
-  }
   const __m256i at = kByte == 0 ? codes : _mm256_srli_epi32(codes, 8 * kByte);
   return _mm256_cvtepi32_ps(kByte == 3 ? at : _mm256_and_si256(at, _mm256_set1_epi32(0xff)));
 }
 
 // Codes 4i ... 4i + 3 of 8 weight rows.
-template <typename Format>
 [[gnu::always_inline]] inline void put_floats(__m256i codes, __m256 scale, __m256 shift,
                                               float* out) {
-  _mm256_storeu_ps(out, _mm256_fmadd_ps(code_floats<Format, 0>(codes), scale, shift));
-  _mm256_storeu_ps(out + 16, _mm256_fmadd_ps(code_floats<Format, 1>(codes), scale, shift));
-  _mm256_storeu_ps(out + 32, _mm256_fmadd_ps(code_floats<Format, 2>(codes), scale, shift));
-  _mm256_storeu_ps(out + 48, _mm256_fmadd_ps(code_floats<Format, 3>(codes), scale, shift));
+  _mm256_storeu_ps(out, _mm256_fmadd_ps(code_floats<0>(codes), scale, shift));
+  _mm256_storeu_ps(out + 16, _mm256_fmadd_ps(code_floats<1>(codes), scale, shift));
+  _mm256_storeu_ps(out + 32, _mm256_fmadd_ps(code_floats<2>(codes), scale, shift));
+  _mm256_storeu_ps(out + 48, _mm256_fmadd_ps(code_floats<3>(codes), scale, shift));
 }
 
 // Group kPart of a block, 32 columns of 16 weight rows.
@@ -46,8 +42,8 @@ template <typename Format, int kPart>
       const __m256 shift = _mm256_fmadd_ps(scale, offset, scales.minimum);
 #pragma GCC unroll 4
       for (int i = 4 * half; i < 4 * half + 4; ++i) {
-        put_floats<Format>(Format::template codes<kPart>(block, quad, lane, i), scale, shift,
-                           out + 4 * i * kPanelLanes);
+        put_floats(Format::template codes<kPart>(block, quad, lane, i), scale, shift,
+                   out + 4 * i * kPanelLanes);
       }
     }
   }

@@ -48,7 +48,6 @@ struct PanelFormat {
   static constexpr int kHalves = 1;
   static constexpr int kGroups = 1;
   static constexpr int kTogether = 1;
-  static constexpr bool kSigned = false;
   static constexpr int32_t kOffset = 0;
   static constexpr float kLargest = kLargestCode;
   static void order(__m256i& /*low*/, __m256i& /*high*/) {}
@@ -81,27 +80,6 @@ struct PanelsQ4_1 : NibblePanels {
     return {load_halves(block.scales + first), load_halves(block.minima + first), {}};
   }
 };
-
-// Signed bytes, which the exact kernel does not take.
-template <typename PanelBlock, int kBlockGroups>
-struct BytePanels : PanelFormat {
-  using Block = PanelBlock;
-  static constexpr bool kSigned = true;
-  static constexpr int kGroups = kBlockGroups;
-  static constexpr int kTogether = kBlockGroups;
-
-  template <int kPart>
-  static PanelScales scales(const Block& block, int /*quad*/, int first) {
-    return {load_halves(block.scales + first), _mm256_setzero_ps(), {}};
-  }
-  template <int kPart>
-  static __m256i codes(const Block& block, int /*quad*/, int first, int i) {
-    return load_codes(block.codes[8 * kPart + i][first]);
-  }
-};
-
-using PanelsQ8_0 = BytePanels<PanelQ8_0, 1>;
-using PanelsP8 = BytePanels<PanelP8, 2>;
 
 struct PanelsP4 : PanelFormat {
   using Block = PanelP4;

@@ -107,14 +107,8 @@ uint64_t byte_matmul_bytes(const OpCall& call, const KernelParams& /*params*/, i
 }
 
 std::string supports_nibble_panels(const OpCall& call) {
-  switch (call.weight_type) {
-    case DType::kQ8_0:
-    case DType::kP8:
-    case DType::kQ6_K:
-      return "it takes codes of 4 bits, not " + std::string(dtype_name(call.weight_type));
-    default:
-      return supports_panels(call);
-  }
+  if (call.weight_type == DType::kQ6_K) return "it takes codes of 4 bits, not q6_k";
+  return supports_narrow_panels(call);
 }
 
 // Square is what auto takes.
@@ -310,19 +304,20 @@ std::string declines_packed(const OpCall& call) {
 
 // The exact kernel passes over the weights once, too, and unpacks nothing (ledger: unmeasured;
 // docs/performance-cpu.md, A few rows). A verify that is to be fast stays fast.
+template <int64_t kFewest>
 std::string declines_short_prefill(const OpCall& call) {
-  if (call.phase != Phase::kPrefill || call.rows >= cpu::kFewestFastRows) return "";
-  return "fewer than " + std::to_string(cpu::kFewestFastRows) + " rows";
+  if (call.phase != Phase::kPrefill || call.rows >= kFewest) return "";
+  return "fewer than " + std::to_string(kFewest) + " rows";
 }
 
 std::string declines_matmul(const OpCall& call) {
   const std::string why = declines_packed(call);
-  return why.empty() ? declines_short_prefill(call) : why;
+  return why.empty() ? declines_short_prefill<cpu::kFewestFastRows>(call) : why;
 }
 
 std::string declines_packed_bytes(const OpCall& call) {
   if (pads_rows(call.weight_type)) return "codes of 8 bits would move small models by too much";
-  return declines_short_prefill(call);
+  return declines_short_prefill<cpu::kFewestAvx2Rows>(call);
 }
 
 std::string expert_tiling(const OpCall& call) {
@@ -389,7 +384,7 @@ void add_special_matmuls(std::vector<Variant>& table, const Variant& panels, con
   split.use = Use::kSplitK;
   split.splits = exact_splits;
   split.tiling = parts_of_k<exact_splits>;
-  split.declines = declines_short_prefill;
+  split.declines = declines_short_prefill<cpu::kFewestFastRows>;
   split.scratch_bytes = split_k_exact_bytes;
   Variant stream =
       run_by(panels, cpu::kStreamAvx512, cpu::matmul_stream, cpu::matmul_stream_hash());
@@ -507,7 +502,8 @@ std::vector<Variant> make_table() {
       run_by(panels, cpu::kFastAvx2, cpu::matmul_fast_avx2, cpu::matmul_fast_avx2_hash());
   fast_avx2.numerics = NumericsClass::kFast;
   fast_avx2.isa = fast_avx2.widest = Isa::kAvx2;
-  fast_avx2.declines = declines_short_prefill;
+  fast_avx2.supports = supports_narrow_panels;
+  fast_avx2.declines = declines_short_prefill<cpu::kFewestAvx2Rows>;
   fast_avx2.scratch_bytes = float_matmul_bytes;
   Variant fast_bytes = run_by(fast_avx2, cpu::kFastBytesAvx2, cpu::matmul_fast_bytes_avx2,
                               cpu::matmul_fast_bytes_avx2_hash());
