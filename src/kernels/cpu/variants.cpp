@@ -127,9 +127,10 @@ int prefers_panels(const OpCall& /*call*/) {
   return 1;
 }
 
-// Many rows go faster by tiles of unpacked rows.
+// Many rows of an exact prefill go a little faster by tiles of unpacked rows. Verifies read panels
+// at every width: a weight whose rows are not in a file is then kept once.
 int prefers_panels_avx2(const OpCall& call) {
-  return call.rows <= cpu::kDirectRows ? 1 : -1;
+  return call.phase != Phase::kPrefill || call.rows <= cpu::kDirectRows ? 1 : -1;
 }
 
 // ---- kernels that cut K, and those of a few rows ----
