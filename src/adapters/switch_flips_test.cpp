@@ -118,7 +118,9 @@ SwitchValues beside(const SwitchInfo& info, const Flipped& flipped) {
     for (const auto& [key, value] : more) switches[key] = value;
   };
   if (info.key.starts_with("decode.")) set(flipped.drafting);
-  if (info.key == "prefill.tile_order") set({{"cpu.isa", "avx2"}});  // which has bands
+  if (info.key == "prefill.tile_order") {  // exact_avx2 has bands
+    set({{"cpu.isa", "avx2"}, {"prefill.numerics", "exact"}});
+  }
   if (info.key == "decode.multi_max") set({{"decode.verify_kernel", "fast"}});
   if (info.key.starts_with("moe.")) set({{"prefill.expert_matmul", flipped.experts}});
   return switches;

@@ -10,6 +10,11 @@
 namespace reckon::kernels::planning {
 namespace {
 
+// Whether the plan may take the row unasked, if it can run the call.
+bool is_candidate(const Variant& row, const OpCall& call, const IsaLimit& limit) {
+  return row.op == call.op && row.use == Use::kOfClass && limit.widest <= row.widest;
+}
+
 // "no fast variant of matmul for q4_1", and what stood in the way where the table has one.
 std::string absence(std::span<const Variant> table, const OpCall& call, NumericsClass numerics,
                     const IsaLimit& limit) {
@@ -20,7 +25,7 @@ std::string absence(std::span<const Variant> table, const OpCall& call, Numerics
   }
   const Variant* first = nullptr;
   for (const Variant& row : table) {
-    if (row.op != call.op || row.numerics != numerics || row.use != Use::kOfClass) continue;
+    if (!is_candidate(row, call, limit) || row.numerics != numerics) continue;
     if (first == nullptr) first = &row;
     // One that could run the call says more than one that could not.
     if (row.declines != nullptr && rejection(row, call, limit).empty()) {
@@ -134,7 +139,7 @@ const Variant* best_row(std::span<const Variant> table, const OpCall& call, cons
   };
   const Variant* best = nullptr;
   for (const Variant& row : table) {
-    if (row.op != call.op || row.numerics > demand.loosest || row.use != Use::kOfClass) continue;
+    if (!is_candidate(row, call, limit) || row.numerics > demand.loosest) continue;
     if (best != nullptr && rank(row) <= rank(*best)) continue;
     if (row.declines != nullptr && !row.declines(call).empty()) continue;
     if (rejection(row, call, limit).empty()) best = &row;
@@ -155,7 +160,7 @@ Error no_kernel(std::span<const Variant> table, const OpCall& call, const Demand
     return failed(message + "; this device has no kernels for this op");
   }
   for (const Variant& row : table) {
-    if (row.op != call.op || row.numerics > demand.loosest || row.use != Use::kOfClass) continue;
+    if (!is_candidate(row, call, limit) || row.numerics > demand.loosest) continue;
     message += std::string("; ") + row.name + ": " + rejection(row, call, limit);
   }
   return failed(message);

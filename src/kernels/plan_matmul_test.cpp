@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/matmul_fast.h"
 #include "kernels/cpu/matmul_few.h"
 #include "kernels/cpu/matmul_layout.h"
 #include "kernels/cpu/matmul_split_k.h"
@@ -93,7 +94,10 @@ TEST(PlanSplitK, SaysWhyItChangesNothing) {
   expect_kept(call, {"prefill.split_k=fast"}, "exact_panels_avx512", "class exact", Isa::kAvx512);
   expect_kept(call, {"prefill.split_k=exact", "prefill.numerics=exact", "kernel.matmul=exact_avx2"},
               "exact_avx2", "split_k_exact_avx512 does not stand in for exact_avx2");
-  expect_kept(call, {"prefill.split_k=exact", "cpu.isa=avx2"}, "exact_avx2", "needs avx512");
+  expect_kept(call, {"prefill.split_k=exact", "cpu.isa=avx2"}, "fast_bytes_avx2",
+              "fast_bytes_avx2 is of class fast, by prefill.numerics=fast");
+  expect_kept(call, {"prefill.split_k=exact", "cpu.isa=avx2", "prefill.numerics=exact"},
+              "exact_avx2", "needs avx512");
   OpCall rows = call;
   rows.in_panels = false;
   expect_kept(rows, {"prefill.split_k=exact", "prefill.numerics=exact"}, "exact_avx512",
@@ -195,6 +199,53 @@ TEST(PlanSpecialMatmuls, APrefillOfAFewRowsIsExactUnlessAKernelIsNamed) {
       choose(panel_call(Phase::kVerify, 4), {"decode.verify_kernel=fast", "decode.multi_max=2"})
           .variant->name,
       StrEq("fast_few_amx"));
+}
+
+// Without AVX-512 and AMX; where there is either, prefill has nothing of these unasked.
+TEST(PlanAvx2, PrefillIsFastByBytesWhereCodesHaveFourBits) {
+  const auto name_of = [](DType type, Isa best_isa, const Settings& settings = {}) {
+    OpCall call{Op::kMatmul, Phase::kPrefill, type, 512, 1536, 1536, 0};
+    call.in_panels = true;
+    return std::string(choose(call, settings, best_isa).variant->name);
+  };
+  for (const DType type : {DType::kQ4_0, DType::kQ4_1, DType::kQ4_K}) {
+    EXPECT_EQ(name_of(type, Isa::kAvx2), "fast_bytes_avx2");
+    EXPECT_EQ(name_of(type, Isa::kAvx512), "exact_panels_avx512");
+    EXPECT_EQ(name_of(type, Isa::kAmx), "fast_amx");
+    EXPECT_EQ(name_of(type, Isa::kAmx, {"cpu.isa=avx2"}), "fast_bytes_avx2");
+    EXPECT_EQ(name_of(type, Isa::kAmx, {"prefill.matmul=fast_avx2"}), "fast_avx2");
+  }
+  for (const DType type : {DType::kQ6_K, DType::kP4}) {
+    EXPECT_EQ(name_of(type, Isa::kAvx2), "fast_avx2");
+    EXPECT_EQ(name_of(type, Isa::kAvx512), "exact_panels_avx512");
+  }
+  // No panels of codes of 8 bits, whose decode would read rows beside them.
+  EXPECT_EQ(name_of(DType::kQ8_0, Isa::kAvx2), "exact_avx2");
+  EXPECT_EQ(name_of(DType::kP4, Isa::kAvx2, {"prefill.matmul=fast_bytes_avx2"}), "fast_bytes_avx2");
+}
+
+TEST(PlanAvx2, AFewRowsAndDecodeStayExact) {
+  const auto choice = [](Phase phase, int64_t rows) {
+    return choose(panel_call(phase, rows), {}, Isa::kAvx2);
+  };
+  EXPECT_THAT(choice(Phase::kPrefill, 6).variant->name, StrEq("exact_panels_avx2"));
+  EXPECT_THAT(choice(Phase::kPrefill, 7).variant->name, StrEq("fast_bytes_avx2"));
+  EXPECT_THAT(choice(Phase::kDecode, 1).variant->name, StrEq("exact_panels_avx2"));
+  EXPECT_EQ(choice(Phase::kPrefill, 512).scratch_bytes,
+            cpu::byte_matmul_scratch(512, 1536, 1536, 1).total);
+}
+
+TEST(PlanAvx2, AttentionIsFastInPrefillAlone) {
+  for (const Op op : {Op::kAttention, Op::kWindowAttention}) {
+    const auto name_of = [&](Phase phase, Isa best_isa) {
+      const OpCall call{op, phase, DType::kF32, 64, 9, 64, 3, op == Op::kAttention ? 0 : 32};
+      return std::string(choose(call, {}, best_isa).variant->name);
+    };
+    EXPECT_EQ(name_of(Phase::kPrefill, Isa::kAvx2), "fast_avx2");
+    EXPECT_EQ(name_of(Phase::kDecode, Isa::kAvx2), "exact_avx2");
+    EXPECT_EQ(name_of(Phase::kPrefill, Isa::kAmx),
+              op == Op::kAttention ? "fast_avx512" : "exact_avx2");
+  }
 }
 
 }  // namespace

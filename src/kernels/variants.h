@@ -61,6 +61,9 @@ struct Variant {
   // "" where the plan takes the variant by itself, else why a stricter class is better for the call
   // (one line, no subject); a switch that names the variant overrules it. Null: always.
   std::string (*declines)(const OpCall& call) = nullptr;
+  // The plan takes the variant by itself only where no wider instruction set may be used: with one,
+  // kernels of a stricter class are faster.
+  Isa widest = Isa::kAmx;
 };
 
 // Every variant for the CPU, reference rows first, then by instruction set ascending.

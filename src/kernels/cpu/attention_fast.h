@@ -17,4 +17,12 @@ constexpr int64_t kFastKeyBlock = 64;  // positions between two corrections by t
 
 [[nodiscard]] uint64_t fast_attention_scratch_bytes(int64_t head_dim, int threads);
 
+// AVX2 and FMA; with and without a window. Needs float_attention_scratch_bytes() of scratch.
+void attention_fast_avx2(const AttentionArgs& args, KernelContext& context);
+[[nodiscard]] const char* attention_fast_avx2_hash();
+
+constexpr int64_t kFloatKeyBlock = 48;  // positions between two corrections there
+
+[[nodiscard]] uint64_t float_attention_scratch_bytes(int64_t head_dim, int threads);
+
 }  // namespace reckon::kernels::cpu

@@ -35,6 +35,11 @@ inline void add_dots(__m256i& sum, __m256i a, __m256i b) {
   asm("vpaddd %1, %0, %0" : "+x"(sum) : "x"(products));
 }
 
+// sum += addend in lanes of 16 bits, for the same reason.
+inline void add_words(__m256i& sum, __m256i addend) {
+  asm("vpaddw %1, %0, %0" : "+x"(sum) : "x"(addend));
+}
+
 // Weight rows of one task of the direct path, and how far ahead weights are fetched.
 constexpr int64_t kDirectWeightRows = 8;
 

@@ -16,12 +16,17 @@
 #include "kernels/cpu/matmul_exact_panels_avx2.hash.h"
 #include "kernels/cpu/matmul_layout.h"
 #include "kernels/cpu/panel_formats_avx2.h"
+#include "kernels/cpu/vectors_avx2.h"
 
 namespace reckon::kernels::cpu {
 namespace {
 
 constexpr int64_t kRowsAtOnce = 2;
 constexpr int kLanes = 8;
+// Where 16-bit sums of codes times low bytes begin, so that they do not leave 16 bits: 8 words of
+// codes of 4 bits add up to 61200 at most, 2 words of codes of 6 bits to 64260.
+template <typename Format>
+constexpr int16_t kLowStart = Format::kHalves == 1 ? -30600 : -32130;
 constexpr int64_t kFetchAhead = 3072;  // bytes, beyond the page where hardware prefetchers stop
 
 inline __m256i broadcast(const void* p) {
@@ -50,99 +55,170 @@ void quantise_planes(void* argument, int64_t row, int /*thread*/) {
     groups[g].sum = q.sum;
     const int32_t first = -Format::kOffset * sum_lanes(_mm256_madd_epi16(q.low, ones));
     const int32_t second = -Format::kOffset * sum_lanes(_mm256_madd_epi16(q.high, ones));
-    groups[g].starts[0] = Format::kHalves == 2 ? first : first + second;
-    groups[g].starts[1] = Format::kHalves == 2 ? second : 0;
+    // A lane of 32 bits has taken kLowStart twice, in each half four times.
+    if (Format::kHalves == 1) {
+      groups[g].starts[0] = first + second - 2 * kLowStart<Format>;
+      groups[g].starts[1] = 0;
+    } else {
+      groups[g].starts[0] = first - 4 * kLowStart<Format>;
+      groups[g].starts[1] = second - 4 * kLowStart<Format>;
+    }
   }
 }
 
-// Words 4 * half ... of group kPart: dots with kRows activation rows, `row_groups` apart.
+// The sums of a panel's 16 rows, in halves, and kRows activation rows.
+template <int kRows>
+struct PanelSums {
+  __m256 lanes[2][kRows];
+
+  void clear() {
+    for (int r = 0; r < kRows; ++r) lanes[0][r] = lanes[1][r] = _mm256_setzero_ps();
+  }
+  void add(const PanelSums& other) {
+    for (int h = 0; h < 2; ++h) {
+      for (int r = 0; r < kRows; ++r) {
+        lanes[h][r] = _mm256_add_ps(lanes[h][r], other.lanes[h][r]);
+      }
+    }
+  }
+};
+
+// Group kPart of a panel, codes of 4 bits: dots of each half of its rows with kRows activation
+// rows, `row_groups` apart.
+template <typename Format, int kPart, int kRows>
+[[gnu::always_inline]] inline void nibble_dots(const typename Format::Block& block, int quad,
+                                               const PlaneGroup* group, int64_t row_groups,
+                                               __m256i (&dots)[2][kRows]) {
+  __m256i high[2][kRows];
+  __m256i low[2][kRows];
+  for (int r = 0; r < kRows; ++r) {
+    high[0][r] = high[1][r] = _mm256_setzero_si256();
+    low[0][r] = low[1][r] = _mm256_set1_epi16(kLowStart<Format>);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) {
+    const __m256i first = Format::template codes<kPart>(block, quad, 0, i);
+    const __m256i second = Format::template codes<kPart>(block, quad, kLanes, i);
+    for (int r = 0; r < kRows; ++r) {
+      const __m256i x_high = broadcast(group[r * row_groups].high + 4 * i);
+      const __m256i x_low = broadcast(group[r * row_groups].low + 4 * i);
+      add_words(high[0][r], _mm256_maddubs_epi16(first, x_high));
+      add_words(high[1][r], _mm256_maddubs_epi16(second, x_high));
+      add_words(low[0][r], _mm256_maddubs_epi16(x_low, first));
+      add_words(low[1][r], _mm256_maddubs_epi16(x_low, second));
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    const __m256i start = broadcast(group[r * row_groups].starts);
+    for (int h = 0; h < 2; ++h) {
+      const __m256i high32 = _mm256_madd_epi16(high[h][r], _mm256_set1_epi16(256));
+      const __m256i low32 = _mm256_madd_epi16(low[h][r], _mm256_set1_epi16(1));
+      dots[h][r] = _mm256_add_epi32(_mm256_add_epi32(high32, low32), start);
+    }
+  }
+}
+
+// Words 4 * half ... of group kPart, codes of 6 bits, which have scales of halves.
 template <typename Format, int kPart, int kRows>
 [[gnu::always_inline]] inline void half_dots(const typename Format::Block& block, int quad,
                                              int lane, int half, const PlaneGroup* group,
                                              int64_t row_groups, __m256i* dots) {
-  const __m256i ones = _mm256_set1_epi16(1);
   __m256i high[kRows];
   __m256i low[kRows];
   for (int r = 0; r < kRows; ++r) {
     high[r] = _mm256_setzero_si256();
     low[r] = broadcast(&group[r * row_groups].starts[half]);
   }
-  for (int run = 4 * half; run < 4 * half + 4; run += Format::kRun) {
-    __m256i high16[kRows];
-    __m256i low16[kRows];
-    for (int i = run; i < run + Format::kRun; ++i) {
-      const __m256i codes = Format::template codes<kPart>(block, quad, lane, i);
-      for (int r = 0; r < kRows; ++r) {
-        const PlaneGroup& x = group[r * row_groups];
-        const __m256i h = _mm256_maddubs_epi16(codes, broadcast(x.high + 4 * i));
-        const __m256i l = _mm256_maddubs_epi16(broadcast(x.low + 4 * i), codes);
-        high16[r] = i == run ? h : _mm256_add_epi16(high16[r], h);
-        low16[r] = i == run ? l : _mm256_add_epi16(low16[r], l);
-      }
-    }
+#pragma GCC unroll 2
+  for (int i = 4 * half; i < 4 * half + 4; i += 2) {
+    const __m256i a = Format::template codes<kPart>(block, quad, lane, i);
+    const __m256i b = Format::template codes<kPart>(block, quad, lane, i + 1);
     for (int r = 0; r < kRows; ++r) {
-      high[r] = _mm256_add_epi32(high[r], _mm256_madd_epi16(high16[r], ones));
-      low[r] = _mm256_add_epi32(low[r], _mm256_madd_epi16(low16[r], ones));
+      const PlaneGroup& x = group[r * row_groups];
+      const __m256i h = _mm256_add_epi16(_mm256_maddubs_epi16(a, broadcast(x.high + 4 * i)),
+                                         _mm256_maddubs_epi16(b, broadcast(x.high + 4 * i + 4)));
+      const __m256i l =
+          _mm256_add_epi16(_mm256_add_epi16(_mm256_set1_epi16(kLowStart<Format>),
+                                            _mm256_maddubs_epi16(broadcast(x.low + 4 * i), a)),
+                           _mm256_maddubs_epi16(broadcast(x.low + 4 * i + 4), b));
+      high[r] = _mm256_add_epi32(high[r], _mm256_madd_epi16(h, _mm256_set1_epi16(256)));
+      low[r] = _mm256_add_epi32(low[r], _mm256_madd_epi16(l, _mm256_set1_epi16(1)));
     }
   }
-  for (int r = 0; r < kRows; ++r) {
-    dots[r] = _mm256_add_epi32(_mm256_slli_epi32(high[r], 8), low[r]);
-  }
+  for (int r = 0; r < kRows; ++r) dots[r] = _mm256_add_epi32(high[r], low[r]);
 }
 
-// Group kPart of 8 weight rows into the sums of kRows activation rows.
+// The same of 8 weight rows of codes of 6 bits, each half of a group times its integer scale.
 template <typename Format, int kPart, int kRows>
-[[gnu::always_inline]] inline void add_group(const typename Format::Block& block, int quad,
-                                             int lane, const PlaneGroup* group, int64_t row_groups,
-                                             __m256* sums) {
-  const PanelScales scales = Format::template scales<kPart>(block, quad, lane);
-  __m256i first[kRows];
+[[gnu::always_inline]] inline void scaled_dots(const typename Format::Block& block, int quad,
+                                               int lane, const PanelScales& scales,
+                                               const PlaneGroup* group, int64_t row_groups,
+                                               __m256i (&dots)[kRows]) {
   __m256i second[kRows];
-  half_dots<Format, kPart, kRows>(block, quad, lane, 0, group, row_groups, first);
+  half_dots<Format, kPart, kRows>(block, quad, lane, 0, group, row_groups, dots);
   half_dots<Format, kPart, kRows>(block, quad, lane, 1, group, row_groups, second);
   for (int r = 0; r < kRows; ++r) {
-    if (Format::kHalves == 2) {
-      first[r] = _mm256_mullo_epi32(first[r], scales.parts[0]);
-      second[r] = _mm256_mullo_epi32(second[r], scales.parts[1]);
+    dots[r] = _mm256_add_epi32(_mm256_mullo_epi32(dots[r], scales.parts[0]),
+                               _mm256_mullo_epi32(second[r], scales.parts[1]));
+  }
+}
+
+// Group kPart of a panel into the sums of kRows activation rows.
+template <typename Format, int kPart, int kRows>
+[[gnu::always_inline]] inline void add_group(const typename Format::Block& block, int quad,
+                                             const PlaneGroup* group, int64_t row_groups,
+                                             PanelSums<kRows>& sums) {
+  __m256i dots[2][kRows];
+  if constexpr (Format::kHalves == 1) {
+    nibble_dots<Format, kPart, kRows>(block, quad, group, row_groups, dots);
+  }
+#pragma GCC unroll 2
+  for (int h = 0; h < 2; ++h) {
+    const PanelScales scales = Format::template scales<kPart>(block, quad, h * kLanes);
+    if constexpr (Format::kHalves == 2) {
+      scaled_dots<Format, kPart, kRows>(block, quad, h * kLanes, scales, group, row_groups,
+                                        dots[h]);
     }
-    const PlaneGroup& x = group[r * row_groups];
-    sums[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(first[r], second[r])),
-                              _mm256_mul_ps(scales.scale, _mm256_set1_ps(x.scale)), sums[r]);
-    if (Format::kHasMinimum) {
-      sums[r] = _mm256_fmadd_ps(scales.minimum, _mm256_set1_ps(x.sum), sums[r]);
+    for (int r = 0; r < kRows; ++r) {
+      const PlaneGroup& x = group[r * row_groups];
+      __m256& sum = sums.lanes[h][r];
+      sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[h][r]),
+                            _mm256_mul_ps(scales.scale, _mm256_set1_ps(x.scale)), sum);
+      if (Format::kHasMinimum) sum = _mm256_fmadd_ps(scales.minimum, _mm256_set1_ps(x.sum), sum);
     }
   }
 }
 
-// 8 rows of a panel, from `lane` on, x kRows activation rows.
+// A panel x kRows activation rows.
 template <typename Format, int kRows>
-void panel_dots(const typename Format::Block* blocks, int lane, const PlaneGroup* groups,
-                int64_t row_groups, __m256* totals) {
+void panel_dots(const typename Format::Block* blocks, const PlaneGroup* groups, int64_t row_groups,
+                PanelSums<kRows>& totals) {
   constexpr bool kTwo = Format::kTogether >= 2;
   constexpr bool kFour = Format::kTogether == 4;
-  for (int r = 0; r < kRows; ++r) totals[r] = _mm256_setzero_ps();
+  constexpr int64_t kQuadBytes =
+      sizeof(typename Format::Block) * Format::kTogether / Format::kGroups;
+  totals.clear();
   for (int64_t start = 0; start < row_groups; start += kSegmentGroups) {
     const int64_t end = smaller(start + kSegmentGroups, row_groups);
-    __m256 sums[kRows];
-    for (int r = 0; r < kRows; ++r) sums[r] = _mm256_setzero_ps();
+    PanelSums<kRows> sums;
+    sums.clear();
     for (int64_t g = start; g < end; g += Format::kTogether) {
       const typename Format::Block& block = blocks[g / Format::kGroups];
       const int quad = static_cast<int>(g % Format::kGroups) / Format::kTogether;
-      if (lane == 0 && quad == 0) {
-        prefetch(reinterpret_cast<const char*>(&block) + kFetchAhead, sizeof block);
-      }
-      add_group<Format, 0, kRows>(block, quad, lane, groups + g, row_groups, sums);
+      // Line by line beside the arithmetic: a whole block of q4_k at once is more than a core of
+      // Zen 2 has in flight.
+      prefetch(reinterpret_cast<const char*>(&block) + quad * kQuadBytes + kFetchAhead, kQuadBytes);
+      const PlaneGroup* group = groups + g;
+      add_group<Format, 0, kRows>(block, quad, group, row_groups, sums);
       if (kTwo) {
-        add_group<Format, kTwo ? 1 : 0, kRows>(block, quad, lane, groups + g + 1, row_groups, sums);
+        add_group<Format, kTwo ? 1 : 0, kRows>(block, quad, group + 1, row_groups, sums);
       }
       if (kFour) {
-        add_group<Format, kFour ? 2 : 0, kRows>(block, quad, lane, groups + g + 2, row_groups,
-                                                sums);
-        add_group<Format, kFour ? 3 : 0, kRows>(block, quad, lane, groups + g + 3, row_groups,
-                                                sums);
+        add_group<Format, kFour ? 2 : 0, kRows>(block, quad, group + 2, row_groups, sums);
+        add_group<Format, kFour ? 3 : 0, kRows>(block, quad, group + 3, row_groups, sums);
       }
     }
-    for (int r = 0; r < kRows; ++r) totals[r] = _mm256_add_ps(totals[r], sums[r]);
+    totals.add(sums);
   }
 }
 
@@ -152,17 +228,13 @@ void multiply_rows(const Job& job, int64_t panel, int64_t row) {
   const auto* blocks = static_cast<const typename Format::Block*>(args.panels) +
                        panel * (job.groups / Format::kGroups);
   const auto* groups = reinterpret_cast<const PlaneGroup*>(job.activations) + row * job.groups;
-  for (int lane = 0; lane < kPanelLanes; lane += kLanes) {
-    const int64_t first = panel * kPanelLanes + lane;
-    const int64_t stored = smaller(kLanes, args.n - first);
-    if (stored <= 0) return;
-    __m256 outputs[kRows];
-    panel_dots<Format, kRows>(blocks, lane, groups, job.groups, outputs);
+  PanelSums<kRows> outputs;
+  panel_dots<Format, kRows>(blocks, groups, job.groups, outputs);
+  const int64_t first = panel * kPanelLanes;
+  for (int64_t h = 0; h < 2 && first + h * kLanes < args.n; ++h) {
     for (int r = 0; r < kRows; ++r) {
-      float lanes[kLanes];
-      _mm256_storeu_ps(lanes, outputs[r]);
-      float* out = args.out + (row + r) * args.n + first;
-      for (int64_t i = 0; i < stored; ++i) out[i] = lanes[i];
+      store8(args.out + (row + r) * args.n + first + h * kLanes, args.n - first - h * kLanes,
+             outputs.lanes[h][r]);
     }
   }
 }

@@ -42,14 +42,12 @@ struct PanelScales {
 };
 
 // Names as in panel_formats_avx512.h, with whole blocks at once: a group is told at run time but
-// for its low bits, `kPart` of kTogether. Products of codes with bytes are summed in 16 bits over
-// kRun words: 15 * 255 * 2 * 4 and 63 * 255 * 2 fit.
+// for its low bits, `kPart` of kTogether.
 struct PanelFormat {
   static constexpr bool kHasMinimum = false;
   static constexpr int kHalves = 1;
   static constexpr int kGroups = 1;
   static constexpr int kTogether = 1;
-  static constexpr int kRun = 4;
   static constexpr int32_t kOffset = 0;
   static constexpr float kLargest = kLargestCode;
   static void order(__m256i& /*low*/, __m256i& /*high*/) {}
@@ -125,7 +123,6 @@ struct PanelsQ6_K : PanelFormat {
   static constexpr int kHalves = 2;
   static constexpr int kGroups = 8;
   static constexpr int kTogether = 4;
-  static constexpr int kRun = 1;
   static constexpr int32_t kOffset = 32;
   static constexpr float kLargest = kLargestCodeQ6;
 

@@ -98,6 +98,19 @@ uint64_t fast_matmul_bytes(const OpCall& call, const KernelParams& params, int t
   return cpu::fast_matmul_scratch(call.rows, call.n, call.k, threads, params.tile).total;
 }
 
+uint64_t float_matmul_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::float_matmul_scratch(call.rows, call.n, call.k, threads).total;
+}
+
+uint64_t byte_matmul_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::byte_matmul_scratch(call.rows, call.n, call.k, threads).total;
+}
+
+std::string supports_nibble_panels(const OpCall& call) {
+  if (call.weight_type == DType::kQ6_K) return "it takes codes of 4 bits, not q6_k";
+  return supports_narrow_panels(call);
+}
+
 // Square is what auto takes.
 KernelParams effective_fast_matmul(const OpCall& /*call*/, const KernelParams& wanted,
                                    const Device& /*device*/) {
@@ -114,9 +127,10 @@ int prefers_panels(const OpCall& /*call*/) {
   return 1;
 }
 
-// Many rows go faster by tiles of unpacked rows.
+// Many rows of an exact prefill go a little faster by tiles of unpacked rows. Verifies read panels
+// at every width: a weight whose rows are not in a file is then kept once.
 int prefers_panels_avx2(const OpCall& call) {
-  return call.rows <= cpu::kDirectRows ? 1 : -1;
+  return call.phase != Phase::kPrefill || call.rows <= cpu::kDirectRows ? 1 : -1;
 }
 
 // ---- kernels that cut K, and those of a few rows ----
@@ -170,6 +184,10 @@ uint64_t few_bytes(const OpCall& call, const KernelParams& /*params*/, int threa
   return cpu::few_matmul_scratch(call.k, threads).total;
 }
 
+int prefers_bytes(const OpCall& /*call*/) {
+  return 2;
+}
+
 int prefers_few(const OpCall& /*call*/) {
   return 2;
 }
@@ -199,6 +217,10 @@ std::string supports_fast_attention(const OpCall& call) {
 
 uint64_t fast_attention_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
   return cpu::fast_attention_scratch_bytes(call.k, threads);
+}
+
+uint64_t float_attention_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
+  return cpu::float_attention_scratch_bytes(call.k, threads);
 }
 
 uint64_t rope_bytes(const OpCall& call, const KernelParams& /*params*/, int threads) {
@@ -283,14 +305,20 @@ std::string declines_packed(const OpCall& call) {
 
 // The exact kernel passes over the weights once, too, and unpacks nothing (ledger: unmeasured;
 // docs/performance-cpu.md, A few rows). A verify that is to be fast stays fast.
+template <int64_t kFewest>
 std::string declines_short_prefill(const OpCall& call) {
-  if (call.phase != Phase::kPrefill || call.rows >= cpu::kFewestFastRows) return "";
-  return "fewer than " + std::to_string(cpu::kFewestFastRows) + " rows";
+  if (call.phase != Phase::kPrefill || call.rows >= kFewest) return "";
+  return "fewer than " + std::to_string(kFewest) + " rows";
 }
 
 std::string declines_matmul(const OpCall& call) {
   const std::string why = declines_packed(call);
-  return why.empty() ? declines_short_prefill(call) : why;
+  return why.empty() ? declines_short_prefill<cpu::kFewestFastRows>(call) : why;
+}
+
+std::string declines_packed_bytes(const OpCall& call) {
+  if (pads_rows(call.weight_type)) return "codes of 8 bits would move small models by too much";
+  return declines_short_prefill<cpu::kFewestAvx2Rows>(call);
 }
 
 std::string expert_tiling(const OpCall& call) {
@@ -357,7 +385,7 @@ void add_special_matmuls(std::vector<Variant>& table, const Variant& panels, con
   split.use = Use::kSplitK;
   split.splits = exact_splits;
   split.tiling = parts_of_k<exact_splits>;
-  split.declines = declines_short_prefill;
+  split.declines = declines_short_prefill<cpu::kFewestFastRows>;
   split.scratch_bytes = split_k_exact_bytes;
   Variant stream =
       run_by(panels, cpu::kStreamAvx512, cpu::matmul_stream, cpu::matmul_stream_hash());
@@ -471,6 +499,19 @@ std::vector<Variant> make_table() {
   fast.scratch_bytes = fast_matmul_bytes;
   fast.effective = effective_fast_matmul;
   fast.tiling = fast_matmul_tiling;
+  Variant fast_avx2 =
+      run_by(panels, cpu::kFastAvx2, cpu::matmul_fast_avx2, cpu::matmul_fast_avx2_hash());
+  fast_avx2.numerics = NumericsClass::kFast;
+  fast_avx2.isa = fast_avx2.widest = Isa::kAvx2;
+  fast_avx2.supports = supports_narrow_panels;
+  fast_avx2.declines = declines_short_prefill<cpu::kFewestAvx2Rows>;
+  fast_avx2.scratch_bytes = float_matmul_bytes;
+  Variant fast_bytes = run_by(fast_avx2, cpu::kFastBytesAvx2, cpu::matmul_fast_bytes_avx2,
+                              cpu::matmul_fast_bytes_avx2_hash());
+  fast_bytes.supports = supports_nibble_panels;
+  fast_bytes.declines = declines_packed_bytes;
+  fast_bytes.scratch_bytes = byte_matmul_bytes;
+  fast_bytes.preference = prefers_bytes;
   Variant attention = exact_row(Op::kAttention, cpu::kExactAvx2, Isa::kAvx2,
                                 cpu::attention_exact_avx2, cpu::attention_exact_avx2_hash());
   attention.supports = supports_attention;
@@ -486,11 +527,20 @@ std::vector<Variant> make_table() {
                                   cpu::geglu_exact_avx2_hash());
   Variant window = attention;
   window.op = Op::kWindowAttention;
+  Variant fast_attention_avx2 =
+      run_by(attention, "fast_avx2", cpu::attention_fast_avx2, cpu::attention_fast_avx2_hash());
+  fast_attention_avx2.numerics = NumericsClass::kFast;
+  fast_attention_avx2.widest = Isa::kAvx2;
+  fast_attention_avx2.scratch_bytes = float_attention_bytes;
+  Variant fast_window = fast_attention_avx2;
+  fast_window.op = Op::kWindowAttention;
   Variant rope = exact_row(Op::kRope, cpu::kExactScalar, Isa::kScalar, cpu::rope_exact_scalar,
                            cpu::rope_exact_scalar_hash());
   rope.scratch_bytes = rope_bytes;
-  std::vector<Variant> table = {scalar, rope,      avx2,           panels_avx2, avx512, panels,
-                                fast,   attention, fast_attention, window,      swiglu, geglu};
+  std::vector<Variant> table = {scalar,     rope,        avx2,           panels_avx2,
+                                avx512,     panels,      fast,           fast_avx2,
+                                fast_bytes, attention,   fast_attention, fast_attention_avx2,
+                                window,     fast_window, swiglu,         geglu};
   add_special_matmuls(table, panels, fast);
   add_recurrent_rows(table);
   add_norm_rows(table);

@@ -155,6 +155,103 @@ TEST(FastMatmul, EveryTileMatchesReferenceInTheSameBits) {
   }
 }
 
+const Variant& matmul_named(const char* name) {
+  return *std::ranges::find_if(all_variants(), [&](const Variant& variant) {
+    return variant.op == Op::kMatmul && variant.name == std::string(name);
+  });
+}
+
+std::vector<float> run_matmul(const Variant& row, DType type, const MatmulShape& shape,
+                              const std::vector<float>& x, const std::vector<uint8_t>& weights,
+                              int threads) {
+  std::vector<float> out(static_cast<size_t>(shape.rows * shape.n), std::nanf(""));
+  MatmulArgs args;
+  args.x = x.data();
+  args.weight = weights.data();
+  args.weight_type = type;
+  args.out = out.data();
+  args.rows = shape.rows;
+  args.n = shape.n;
+  args.k = shape.k;
+  Runner runner(threads);
+  runner.run(row, args);
+  return out;
+}
+
+// K of one part and of several, tiles of rows and panels that are not whole.
+TEST(FastMatmulOfAvx2, ARowHasTheBitsThatItHasAlone) {
+  Random random(31);
+  for (const char* name : {"fast_avx2", "fast_bytes_avx2"}) {
+    const Variant& row = matmul_named(name);
+    if (const std::string missing = testing::missing_isa(row); !missing.empty()) {
+      GTEST_SKIP() << missing;
+    }
+    for (const int64_t k : {256, 2304}) {
+      const MatmulShape shape{23, 37, k}, one{1, 37, k};
+      const std::vector<float> x = random.floats(shape.rows * k);
+      const std::vector<uint8_t> weights = random.weights(DType::kQ4_K, shape.n, k);
+      const auto all = run_matmul(row, DType::kQ4_K, shape, x, weights, 3);
+      for (int64_t r = 0; r < shape.rows; ++r) {
+        const std::vector<float> alone(x.begin() + r * k, x.begin() + (r + 1) * k);
+        const auto out = run_matmul(row, DType::kQ4_K, one, alone, weights, 1);
+        EXPECT_TRUE(testing::same_bits(out.data(), all.data() + r * shape.n, shape.n))
+            << name << " K=" << k << " row " << r;
+      }
+    }
+  }
+}
+
+// The float kernel rounds nothing but sums; the other rounds activations to 8 bits, and groups with
+// an activation far beyond the others (as Random has them) to 16, which keeps it well below the
+// bound of its class.
+TEST(FastMatmulOfAvx2, RoundingIsAsSmallAsItSays) {
+  Random random(32);
+  const MatmulShape shape{48, 256, 2048};
+  const std::vector<float> x = random.floats(shape.rows * shape.k);
+  for (const DType type : {DType::kQ4_0, DType::kQ4_1, DType::kQ4_K}) {
+    const std::vector<uint8_t> weights = random.weights(type, shape.n, shape.k);
+    const auto expected =
+        run_matmul(testing::reference_row(Op::kMatmul), type, shape, x, weights, 2);
+    for (const auto& [name, bound] : {std::pair{"fast_avx2", 1e-5}, {"fast_bytes_avx2", 6e-3}}) {
+      const Variant& row = matmul_named(name);
+      if (!testing::missing_isa(row).empty()) GTEST_SKIP() << testing::missing_isa(row);
+      const auto out = run_matmul(row, type, shape, x, weights, 2);
+      EXPECT_LE(testing::relative_error(out.data(), expected.data(), shape.rows * shape.n), bound)
+          << name << " " << dtype_name(type);
+    }
+  }
+}
+
+// The largest codes of activations and weights: sums of 16 bits must hold them.
+TEST(EveryVariant, MatmulOfTheLargestCodesMatchesReference) {
+  Runner runner(1);
+  for (const DType type : {DType::kQ4_0, DType::kQ4_1, DType::kQ4_K, DType::kQ6_K}) {
+    for (const float sign : {1.0F, -1.0F}) {
+      const MatmulShape shape{7, 16, 512};
+      const std::vector<float> x(static_cast<size_t>(shape.rows * shape.k), 3 * sign);
+      Random random(33);
+      std::vector<uint8_t> weights = random.weights(type, shape.n, shape.k);
+      const int64_t block = row_bytes(type, block_elements(type));
+      for (int64_t at = 0; at < static_cast<int64_t>(weights.size()); at += block) {
+        if (type == DType::kQ6_K) {
+          std::fill_n(weights.begin() + at, 192, uint8_t{0xff});
+        } else {
+          const int64_t head = type == DType::kQ4_0 ? 2 : type == DType::kQ4_1 ? 4 : 16;
+          std::fill_n(weights.begin() + at + head, block - head, uint8_t{0xff});
+        }
+      }
+      const auto expected =
+          run_matmul(testing::reference_row(Op::kMatmul), type, shape, x, weights, 1);
+      for_each_row(Op::kMatmul, [&](const Variant& row) {
+        OpCall call{Op::kMatmul, Phase::kPrefill, type, shape.rows, shape.n, shape.k, 0};
+        if (row.use == Use::kStream || !row.supports(testing::in_panels(call)).empty()) return;
+        const auto out = run_matmul(row, type, shape, x, weights, 1);
+        expect_rows_close(out, expected, shape.rows, row, "", type);
+      });
+    }
+  }
+}
+
 TEST(EveryVariant, MatmulOfFloatsMatchesReference) {
   Random random(2);
   Runner runner(2);
