@@ -316,7 +316,7 @@ std::string declines_matmul(const OpCall& call) {
   return why.empty() ? declines_short_prefill<cpu::kFewestFastRows>(call) : why;
 }
 
-// Tiny random models with packed weights, or of Q4_K, leave 2e-2 (3.1e-2 with a K of 256).
+// Tiny random models would leave 2e-2 (gguf/tiny-llama-mixed: 3.1e-2).
 std::string declines_small_bytes(const OpCall& call) {
   constexpr int64_t kFewestColumns = 512;
   if (pads_rows(call.weight_type) || call.k < kFewestColumns) {
