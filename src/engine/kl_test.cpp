@@ -132,6 +132,39 @@ TEST_P(KlOfRealModels, FastKernelsStayNearExactOnesOnProse) {
   expect_near(*model, {"prefill.numerics=exact"}, {"prefill.numerics=fast"});
 }
 
+std::unique_ptr<LoadedModel> packed_tiny(const std::string& scheme) {
+  ModelOptions options;
+  options.quant = *models::QuantScheme::parse(scheme);
+  return open_model(real_model("tiny"), options);
+}
+
+TEST(KlOfPackedTiny, ExactKernelsStayNearTheReferenceOnProse) {
+  RECKON_REQUIRE_TINY();
+  for (const char* scheme : {"q8", "q4"}) {
+    expect_near(*packed_tiny(scheme), {"numerics=reference"}, {"prefill.numerics=exact"});
+  }
+}
+
+// What packing the weights themselves costs; docs/tiny-model.md has the figures.
+TEST(KlOfPackedTiny, WeightsStayNearThoseInBfloat16OnProse) {
+  RECKON_REQUIRE_TINY();
+  const auto plain = open_model(real_model("tiny"));
+  const std::vector<int32_t> tokens = prose_tokens(*plain, 2000);
+  const SessionShape shape{2000, 0, models::LogitRows::kAll};
+  const Assignments exact{"prefill.numerics=exact"};
+  for (const auto& [scheme, most] : {std::pair{"q8", 5e-4}, std::pair{"q4", 0.05}}) {
+    const auto packed = packed_tiny(scheme);
+    const auto report = compare_kl(*make_session(*plain, exact, shape),
+                                   *make_session(*packed, exact, shape), tokens);
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    fmt::print("{}: mean KL {:.3e}, largest {:.3e}, top-1 equal {} of {}, loss {:.4f} for {:.4f}\n",
+               scheme, report->mean_kl, report->largest_kl, report->top1_equal, report->tokens,
+               report->variant_loss, report->reference_loss);
+    EXPECT_LE(report->mean_kl, most) << scheme;
+    EXPECT_GT(report->mean_kl, 0) << scheme;
+  }
+}
+
 // Prose that is run in verifies of six tokens by another kernel than plain decode's.
 KlReport verified_prose(const LoadedModel& model, const std::string& kernel) {
   const std::vector<int32_t> tokens = prose_tokens(model, 600);

@@ -110,7 +110,7 @@ def main() -> int:
     arrays = {f"{corpus}.{part}": encode(tokenizer, documents[corpus], part)
               for corpus in corpora.CORPORA for part in corpora.PARTS}
     args.out.mkdir(parents=True, exist_ok=True)
-    tokenizer.save(str(args.out / "tokenizer.json"))
+    tokenizer.save(str(args.out / "tokenizer.json"), pretty=False)
     numpy.savez_compressed(args.out / "data.npz", token_bytes=token_bytes(tokenizer), **arrays)
     summary = {"seed": args.seed, "vocabulary": args.vocabulary, "python": sys.version.split()[0],
                **{corpus: describe(documents[corpus], arrays, corpus)

@@ -17,24 +17,19 @@ out=${OUT:?is where results go}
 state=build/tiny/state
 
 # What train.py does for speed may fail on a machine that it was not tried on.
-train() {
-  local code=0 without
+# shellcheck disable=SC2016 # the variables are the inner shell's
+train='
   for without in "" --no-graph "--no-graph --no-compile"; do
-    # shellcheck disable=SC2086 # no option, one or two
-    python3 tools/train_tiny/train.py --state $state --carried build/tiny/carried $without "$@"
+    python3 tools/train_tiny/train.py --state "$0" --carried build/tiny/carried $without "$@"
     code=$?
     ((code == 0 || code == 3)) && break
     echo "device.sh: train.py ended with $code"
   done
-  echo $code >$state/code
-}
+  echo "$code" >"$0/code"'
 
 if [[ ! -e $state ]]; then
   mkdir -p $state
-  export -f train
-  export state PYTHONUNBUFFERED=1
-  # shellcheck disable=SC2016 # the inner shell's
-  setsid bash -c 'train "$@"' train "$@" >$state/train.log 2>&1 </dev/null &
+  PYTHONUNBUFFERED=1 setsid bash -c "$train" $state "$@" >$state/train.log 2>&1 </dev/null &
 fi
 while [[ ! -e $state/code ]] && ((SECONDS < until)); do sleep 1; done
 for file in train.log resume.json curve.csv best.pt; do
