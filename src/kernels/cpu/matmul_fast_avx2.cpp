@@ -10,11 +10,10 @@
 // in the second-level cache while all panels of the band pass, a panel in the first-level one while
 // the rows of the block do. 6 rows x 16 outputs are 12 registers of sums, which take 12 multiply-
 // adds, 2 loads and 6 broadcasts a column.
-#include "kernels/cpu/matmul_common_avx2.h"
+#include "kernels/cpu/matmul_bands_avx2.h"
 #include "kernels/cpu/matmul_fast.h"
 #include "kernels/cpu/matmul_fast_avx2.hash.h"
 #include "kernels/cpu/panel_floats_avx2.h"
-#include "kernels/cpu/vectors_avx2.h"
 
 namespace reckon::kernels::cpu {
 namespace {
@@ -92,17 +91,6 @@ void arrange_rows(void* argument, int64_t tile, int /*thread*/) {
   }
 }
 
-// The sums of one panel to the output's rows.
-void store_panel(const FloatJob& job, const float* sums, int64_t panel) {
-  const MatmulArgs& args = *job.args;
-  const int64_t column = panel * kPanelLanes;
-  for (int64_t row = 0; row < args.rows; ++row, sums += kPanelLanes) {
-    float* out = args.out + row * args.n + column;
-    store8(out, args.n - column, _mm256_loadu_ps(sums));
-    if (args.n - column > 8) store8(out + 8, args.n - column - 8, _mm256_loadu_ps(sums + 8));
-  }
-}
-
 // Task: a band of panels x all activation rows.
 template <typename Format>
 void multiply_band(void* argument, int64_t task, int thread) {
@@ -132,11 +120,9 @@ void multiply_band(void* argument, int64_t task, int thread) {
     }
   }
   for (int64_t p = 0; p < panels; ++p) {
-    store_panel(job, sums + p * job.row_tiles * kTile, first_panel + p);
+    store_panel(args, sums + p * job.row_tiles * kTile, first_panel + p);
   }
 }
-
-using BandTask = void (*)(void* job, int64_t task, int thread);
 
 BandTask band_task(DType weight_type) {
   switch (weight_type) {

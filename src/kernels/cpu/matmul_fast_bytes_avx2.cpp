@@ -10,12 +10,11 @@
 // A task takes a band of panels. For each part of K it unpacks the band's codes to bytes, and
 // passes blocks of activation tiles over it: a block stays in the second-level cache while the
 // panels of the band pass, a panel in the first-level one while the tiles of a block do.
+#include "kernels/cpu/matmul_bands_avx2.h"
 #include "kernels/cpu/matmul_codes_avx2.h"
-#include "kernels/cpu/matmul_common_avx2.h"
 #include "kernels/cpu/matmul_fast.h"
 #include "kernels/cpu/matmul_fast_bytes_avx2.hash.h"
 #include "kernels/cpu/panel_formats_avx2.h"
-#include "kernels/cpu/vectors_avx2.h"
 
 namespace reckon::kernels::cpu {
 namespace {
@@ -241,17 +240,6 @@ void multiply_tiles(const ByteTile* x, int64_t count, const PlanePanel* weights,
   for (const ByteTile* end = x + count; x < end; ++x) add_tile(*x, weights[x->group], sums);
 }
 
-// The sums of one panel to the output's rows.
-void store_panel(const ByteJob& job, const float* sums, int64_t panel) {
-  const MatmulArgs& args = *job.args;
-  const int64_t column = panel * kPanelLanes;
-  for (int64_t row = 0; row < args.rows; ++row, sums += kPanelLanes) {
-    float* out = args.out + row * args.n + column;
-    store8(out, args.n - column, _mm256_load_ps(sums));
-    if (args.n - column > 8) store8(out + 8, args.n - column - 8, _mm256_load_ps(sums + 8));
-  }
-}
-
 // Task: a band of panels x all activation rows.
 template <typename Format>
 void multiply_band(void* argument, int64_t task, int thread) {
@@ -283,11 +271,9 @@ void multiply_band(void* argument, int64_t task, int thread) {
     }
   }
   for (int64_t p = 0; p < panels; ++p) {
-    store_panel(job, sums + p * job.row_tiles * kTile, first_panel + p);
+    store_panel(*job.args, sums + p * job.row_tiles * kTile, first_panel + p);
   }
 }
-
-using BandTask = void (*)(void* job, int64_t task, int thread);
 
 BandTask band_task(DType weight_type) {
   switch (weight_type) {

@@ -184,11 +184,8 @@ uint64_t few_bytes(const OpCall& call, const KernelParams& /*params*/, int threa
   return cpu::few_matmul_scratch(call.k, threads).total;
 }
 
-int prefers_bytes(const OpCall& /*call*/) {
-  return 2;
-}
-
-int prefers_few(const OpCall& /*call*/) {
+// Above all that read panels in the same class.
+int prefers_special(const OpCall& /*call*/) {
   return 2;
 }
 
@@ -407,7 +404,7 @@ void add_special_matmuls(std::vector<Variant>& table, const Variant& panels, con
   Variant few = run_by(fast, cpu::kFastFewAmx, cpu::matmul_fast_few, cpu::matmul_fast_few_hash());
   few.supports = supports_few;
   few.scratch_bytes = few_bytes;
-  few.preference = prefers_few;
+  few.preference = prefers_special;
   table.insert(table.end(), {chunked, split, stream, split_fast, few});
 }
 
@@ -515,7 +512,7 @@ std::vector<Variant> make_table() {
   fast_bytes.supports = supports_nibble_panels;
   fast_bytes.declines = declines_small_bytes;
   fast_bytes.scratch_bytes = byte_matmul_bytes;
-  fast_bytes.preference = prefers_bytes;
+  fast_bytes.preference = prefers_special;
   Variant attention = exact_row(Op::kAttention, cpu::kExactAvx2, Isa::kAvx2,
                                 cpu::attention_exact_avx2, cpu::attention_exact_avx2_hash());
   attention.supports = supports_attention;
